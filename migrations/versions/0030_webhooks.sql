@@ -6,7 +6,7 @@ CREATE TABLE webhooks (
     description        text,
     -- The types that it receives. NULL: all.
     events             text[],
-    -- The families of types that the credential that saved it can see. NULL: all.
+    -- The families of types that the credential that set the types can see. NULL: all.
     families           text[],
     sealed_secret      bytea NOT NULL,
     -- The secret before it, which also signs until then.

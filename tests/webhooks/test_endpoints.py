@@ -119,6 +119,59 @@ async def test_a_key_needs_the_scopes_and_sends_no_more_than_it_can_read(
     assert [each.event["type"] for each in receiver.received] == ["task.updated"]
 
 
+async def test_a_key_gets_deliveries_only_of_events_that_it_can_read(
+    worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    reader = await key_of(person, "webhooks:read")
+    billing = await key_of(person, "webhooks:read", "billing:read")
+    for kind in ("session.created", "task.updated", "credits.depleted"):
+        await happen(worker, person, 1, kind)
+    await until(person, webhook, confirmedSequence=webhook["confirmedSequence"] + 6)
+    await person.post(f"/api/webhooks/{webhook['id']}/test")
+    path = f"/api/webhooks/{webhook['id']}/deliveries"
+    for caller, families in ((reader, {"webhook"}), (billing, {"webhook", "credits"})):
+        found = (await caller.get(path)).json()
+        assert {each["type"].partition(".")[0] for each in found["deliveries"]} == families
+        assert found["total"] == len(found["deliveries"])
+        assert "webhook.test" in {each["type"] for each in found["deliveries"]}
+    assert (await person.get(path)).json()["total"] == 7
+
+
+async def test_only_a_change_of_the_types_changes_what_a_webhook_may_send(person: Person) -> None:
+    writer = await key_of(person, "tasks:read", "webhooks:write")
+    narrow, _ = await create(writer, URL)
+    assert narrow["families"] == ["rule", "schedule", "step", "task"]
+    # A session that changes something else, or sends back what it read, widens nothing.
+    for change in ({"description": "New"}, {**narrow, "url": URL + "/2"}, {"enabled": False}):
+        assert (await patch(person, narrow, **change))["families"] == narrow["families"]
+    assert (await patch(writer, narrow, enabled=True))["families"] == narrow["families"]
+    assert (await patch(person, narrow, events=["session.created"]))["families"] is None
+    # A key narrows nothing either, and does not send what it cannot read to another URL.
+    wide, _ = await create(person, URL)
+    await patch(writer, wide, enabled=False)
+    for change in ({"enabled": True}, {"description": "New"}, {"url": URL + "/2"}):
+        path = f"/api/webhooks/{wide['id']}"
+        refused = await writer.request("PATCH", path, json=change)
+        assert refused.status_code == 403, change
+        assert "cannot read" in refused.json()["error"]["message"]
+    found = await patch(writer, wide, events=["task.failed"], enabled=True)
+    assert found["families"] == narrow["families"]
+    assert found["enabled"]
+
+
+async def test_an_update_says_what_changed(person: Person) -> None:
+    webhook, _ = await create(person, URL)
+    await patch(person, webhook, url="https://other.example/secret", description="New")
+    await patch(person, webhook, events=["task.failed"])
+    first, second = [
+        each["data"] for each in await events_of(person) if each["type"] == "webhook.updated"
+    ]
+    assert first["changed"] == "url, description"
+    assert first["host"] == "other.example"
+    assert (second["changed"], "host" in second) == ("events", False)
+
+
 async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_behind(
     office: Service,
 ) -> None:

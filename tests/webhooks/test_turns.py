@@ -1,6 +1,8 @@
 """How a worker takes turns, and what it does when something changes while it sends."""
 
 import asyncio
+from collections import Counter
+from uuid import UUID
 
 import pytest
 
@@ -89,7 +91,14 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
             [claim] = [
                 each
                 for each in await progress.claim(
-                    connection, {person.user_id}, limit=10, failing=10, lease_s=60
+                    connection,
+                    {person.user_id},
+                    limit=10,
+                    failing=10,
+                    lease_s=60,
+                    taken={},
+                    own=10,
+                    shared=0,
                 )
                 if each.webhook.id == uuid_of(webhook)
             ]
@@ -124,7 +133,7 @@ async def test_a_look_that_fails_is_repeated(
     assert not failures
 
 
-async def test_a_turn_that_fails_unexpectedly_delays_only_its_webhook(
+async def test_a_secret_that_cannot_be_read_is_a_failure_of_its_webhook_only(
     worker: Composition, office: Service, person: Person, receiver: Receiver
 ) -> None:
     broken, _ = await create(person, receiver.url + "/broken", events=["task.failed"])
@@ -136,6 +145,8 @@ async def test_a_turn_that_fails_unexpectedly_delays_only_its_webhook(
         )
     await happen(worker, person, 3, "task.failed")
     await until(person, good, confirmedSequence=good["confirmedSequence"] + 4)
+    found = await until(person, broken, state="failing")
+    assert "Rotate it" in found["lastError"]
     assert receiver.at("/broken") == []
 
 
@@ -151,3 +162,85 @@ async def test_without_a_free_place_webhooks_wait_for_one(
         for webhook in made:
             await until(person, webhook, confirmedSequence=made[0]["confirmedSequence"] + 24)
         await until(person, failing, state="failing")
+
+
+async def test_an_account_leaves_places_for_others(office: Service, person: Person) -> None:
+    other = await office.sign_in()
+    for _ in range(6):
+        await create(person, "https://example.com/")
+    await create(other, "https://example.com/")
+    accounts = {person.user_id, other.user_id}
+    async with Composition(office.settings, pool_size=4) as parts:
+        taken: dict[UUID, int] = {}
+        for shared, expected in ((1, {person.user_id: 4, other.user_id: 1}), (0, {}), (9, {})):
+            async with parts.db.relay() as connection:
+                claims = await progress.claim(
+                    connection,
+                    accounts,
+                    limit=9,
+                    failing=9,
+                    lease_s=60,
+                    taken=taken,
+                    own=3,
+                    shared=shared,
+                )
+            taken = taken or dict(Counter(each.account_id for each in claims))
+            if expected:
+                assert taken == expected
+            else:
+                assert len(claims) == (2 if shared else 0)
+
+
+async def test_a_webhook_with_nothing_left_to_send_does_not_fail(
+    worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    receiver.answers["/"] = lambda _: response(500)
+    webhook, _ = await create(person, receiver.url + "/", events=["task.failed"])
+    await happen(worker, person, 1, "task.failed")
+    await until(person, webhook, state="failing")
+    await patch(person, webhook, events=["credits.depleted"])
+    found = await until(person, webhook, state="active")
+    assert (found["failingSince"], found["lastError"]) == (None, None)
+
+
+async def test_a_failing_webhook_that_is_enabled_tries_again_at_once(
+    worker: Composition, office: Service, person: Person, receiver: Receiver
+) -> None:
+    receiver.answers["/"] = lambda _: response(500)
+    webhook, _ = await create(person, receiver.url + "/", events=["task.failed"])
+    await happen(worker, person, 1, "task.failed")
+    await until(person, webhook, state="failing")
+    async with office.owner() as connection:
+        await connection.execute(
+            "UPDATE webhooks SET due_at = now() + interval '1 day' WHERE id = $1", uuid_of(webhook)
+        )
+    receiver.answers.clear()
+    await patch(person, webhook, enabled=True)
+    await until(person, webhook, 10, state="active")
+
+
+async def test_a_failure_that_a_stopping_worker_saves_confirms_nothing(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver.answers["/"] = lambda _: response(500)
+    reached = asyncio.Event()
+
+    async def waits(*_: object, **__: object) -> bool:
+        reached.set()
+        await asyncio.Event().wait()
+        return True
+
+    webhook, _ = await create(person, receiver.url + "/")
+    async with office.owner() as connection:
+        await connection.execute(
+            "UPDATE webhooks SET attempts = 3, failing_since = now(), last_error = 'Down' "
+            "WHERE id = $1",
+            uuid_of(webhook),
+        )
+    monkeypatch.setattr(progress, "save_failure", waits)
+    async with sending(office), asyncio.timeout(20):
+        await reached.wait()
+    found = await read(person, webhook)
+    assert (found["state"], found["lastDeliveredAt"]) == ("failing", None)
+    assert found["lastError"] == "Down"
+    assert found["confirmedSequence"] == webhook["confirmedSequence"]

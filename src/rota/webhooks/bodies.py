@@ -75,7 +75,9 @@ class PatchWebhook(Body):
     ] = None
     enabled: Annotated[
         bool | None,
-        doc("False stops deliveries. True continues after the last confirmed event.", True),
+        doc(
+            "False stops deliveries. True continues at once, after the last confirmed event.", True
+        ),
     ] = None
 
 

@@ -5,11 +5,13 @@ that knows a webhook of the account tries to take it, and one of them succeeds. 
 nothing, because workers also look from time to time.
 
 A webhook has one place, however slow it is, and those that failed before have half of the places at
-most. So none of them delays another one.
+most. The webhooks of an account beyond the tenth share half of the places with those of others. So
+a few accounts cannot take all places.
 """
 
 import asyncio
 import contextlib
+from collections import Counter
 from uuid import UUID
 
 import structlog
@@ -32,6 +34,8 @@ OLDEST_SECONDS = Gauge(
 
 # Webhooks that a worker sends for at the same time, and how many of them may have failed before.
 PLACES, FAILING_PLACES = 200, 100
+# How many of them an account can always have, and how many all accounts share beyond that.
+OWN_PLACES, SHARED_PLACES = 10, 100
 # How often a worker looks without a message.
 POLL_EVERY_S = 30.0
 # Announcements that arrive within this time share a look.
@@ -48,6 +52,8 @@ class Dispatcher:
         self._turns = turns
         # Accounts with an enabled webhook, as of the last look at all of them.
         self._known: set[UUID] = set()
+        # Those that were added during a look.
+        self._added: set[UUID] = set()
         # Those that may have something to send.
         self._announced: set[UUID] = set()
         self._woken = asyncio.Event()
@@ -80,11 +86,35 @@ class Dispatcher:
         room = PLACES - len(self._sending)
         if not room:
             return POLL_EVERY_S  # A place that becomes free wakes it.
-        failing = sum(claim.webhook.attempts > 0 for claim in self._sending.values())
         accounts, self._announced = self._announced, set()
+        try:
+            claims, due_s = await self._claim(accounts, room)
+        except BaseException:
+            # The next look is for them, too.
+            self._announced |= accounts
+            self._poll_at = 0.0
+            raise
+        for claim in claims:
+            task = asyncio.create_task(self._take(claim))
+            self._sending[task] = claim
+            task.add_done_callback(self._ended)
+        if len(claims) == room:
+            self._announced |= accounts
+        until_poll_s = max(0.0, self._poll_at - loop.time())
+        # Not at once: what is due now has no place, or another worker takes it at this moment.
+        return until_poll_s if due_s is None else min(until_poll_s, max(due_s, 0.5))
+
+    async def _claim(self, accounts: set[UUID], room: int) -> tuple[list[Claim], float | None]:
+        """Takes webhooks. Adds accounts that are behind to `accounts`. Also returns how long until
+        another webhook is due."""
+        loop = asyncio.get_running_loop()
+        failing = sum(claim.webhook.attempts > 0 for claim in self._sending.values())
+        taken = Counter(claim.account_id for claim in self._sending.values())
         async with self._db.relay() as connection:
             if loop.time() >= self._poll_at:
-                self._known, behind = await progress.with_webhooks(connection)
+                self._added.clear()
+                known, behind = await progress.with_webhooks(connection)
+                self._known = known | self._added
                 accounts |= behind
                 disabled, failing_now, oldest_s = await progress.count(connection)
                 self._poll_at = loop.time() + clock.about(POLL_EVERY_S)
@@ -100,17 +130,12 @@ class Dispatcher:
                     limit=room,
                     failing=max(0, FAILING_PLACES - failing),
                     lease_s=self._turns.lease_s,
+                    taken=taken,
+                    own=OWN_PLACES,
+                    shared=max(0, SHARED_PLACES - _beyond_own(taken)),
                 )
                 due_s = await progress.next_due_s(connection)
-        for claim in claims:
-            task = asyncio.create_task(self._take(claim))
-            self._sending[task] = claim
-            task.add_done_callback(self._ended)
-        if len(claims) == room:
-            self._announced |= accounts
-        until_poll_s = max(0.0, self._poll_at - loop.time())
-        # Not at once: what is due now has no place, or another worker takes it at this moment.
-        return until_poll_s if due_s is None else min(until_poll_s, max(due_s, 0.5))
+        return claims, due_s
 
     async def delete_old(self) -> None:
         """Deletes old deliveries of all accounts, in small pieces."""
@@ -127,6 +152,7 @@ class Dispatcher:
 
     def _on_webhook(self, account_id: UUID) -> None:
         self._known.add(account_id)
+        self._added.add(account_id)
         self._on_events(account_id)
 
     async def _take(self, claim: Claim) -> None:
@@ -147,3 +173,7 @@ class Dispatcher:
         for task in sending:
             task.cancel()
         await asyncio.gather(*sending, return_exceptions=True)
+
+
+def _beyond_own(taken: Counter[UUID]) -> int:
+    return sum(max(0, count - OWN_PLACES) for count in taken.values())

@@ -25,6 +25,16 @@ class TypesNotVisible(Forbidden):
         )
 
 
+class SendsMore(Forbidden):
+    """An API key changes a webhook that sends events that the key cannot read."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This webhook sends events that this credential cannot read. Use a key that has their "
+            "scopes, or a session, or set `events` to types that the key can read."
+        )
+
+
 class InvalidUrl(ValidationFailed):
     def __init__(self, problem: str) -> None:
         invalid = ValidationFailed.of(FieldError("url", problem))

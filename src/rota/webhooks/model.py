@@ -19,7 +19,7 @@ class Webhook:
     description: str | None
     # None: all types.
     events: list[str] | None
-    # The families of types that the credential that saved it can see. None: all.
+    # The families of types that the credential that set the types can see. None: all.
     families: list[str] | None
     sealed_secret: bytes
     sealed_old_secret: bytes | None

@@ -4,7 +4,7 @@ A worker takes a webhook for a while (`leased_until`), and longer with every pro
 The lease and the revision must still be those of the claim: otherwise the worker stops.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -20,21 +20,32 @@ KEPT_DELIVERIES, KEPT_FOR = 1_000, timedelta(days=7)
 
 _OF_WEBHOOK = ", ".join(f"w.{name}" for name in COLUMNS.split(", "))
 _CLAIM = f"""
-    WITH fresh AS (
-        SELECT w.account_id, w.id FROM webhooks w JOIN account_heads h USING (account_id)
+    WITH found AS (
+        SELECT w.account_id, w.id, w.due_at, false AS failing
+        FROM webhooks w JOIN account_heads h USING (account_id)
         WHERE w.account_id = ANY($1::uuid[]) AND w.enabled AND w.due_at IS NULL
           AND h.last_sequence > w.confirmed_sequence
-        LIMIT $2 FOR UPDATE OF w SKIP LOCKED
-    ), due AS (
-        SELECT w.account_id, w.id FROM webhooks w
-        WHERE w.due_at <= now() AND w.attempts = 0 AND w.enabled
-        ORDER BY w.due_at LIMIT $2 FOR UPDATE SKIP LOCKED
-    ), failing AS (
-        SELECT w.account_id, w.id FROM webhooks w
-        WHERE w.due_at <= now() AND w.attempts > 0 AND w.enabled
-        ORDER BY w.due_at LIMIT $3 FOR UPDATE SKIP LOCKED
+        UNION ALL
+        SELECT w.account_id, w.id, w.due_at, w.attempts > 0 FROM webhooks w
+        WHERE w.due_at <= now() AND w.enabled
+    ), ranked AS (
+        SELECT found.*, coalesce(taken.count, 0) + row_number() OVER (
+            PARTITION BY account_id ORDER BY failing, due_at NULLS FIRST) > $7 AS beyond
+        FROM found LEFT JOIN unnest($5::uuid[], $6::bigint[]) AS taken (account_id, count)
+            USING (account_id)
+    ), fair AS (
+        SELECT * FROM (SELECT ranked.*, row_number() OVER (
+            PARTITION BY beyond ORDER BY failing, due_at NULLS FIRST) AS place FROM ranked) AS each
+        WHERE NOT beyond OR place <= $8
+    ), wanted AS (
+        SELECT account_id, id FROM (SELECT fair.*, row_number() OVER (
+            PARTITION BY failing ORDER BY beyond, due_at NULLS FIRST) AS nth FROM fair) AS each
+        WHERE NOT failing OR nth <= $3
+        ORDER BY beyond, failing, due_at NULLS FIRST LIMIT $2
     ), picked AS (
-        SELECT * FROM (TABLE fresh UNION ALL TABLE due UNION ALL TABLE failing) AS found LIMIT $2
+        SELECT w.account_id, w.id FROM webhooks w JOIN wanted USING (account_id, id)
+        WHERE w.enabled AND (w.due_at IS NULL OR w.due_at <= now())
+        FOR UPDATE OF w SKIP LOCKED
     )
     UPDATE webhooks w SET due_at = now() + make_interval(secs => $4),
         leased_until = now() + make_interval(secs => $4)
@@ -75,10 +86,17 @@ async def claim(
     limit: int,
     failing: int,
     lease_s: float,
+    taken: Mapping[UUID, int],
+    own: int,
+    shared: int,
 ) -> list[Claim]:
     """Takes webhooks of these accounts that have new events, and all that are due. At most
-    `failing` of them have failed before, so that those leave room for others."""
-    rows = await connection.fetch(_CLAIM, list(accounts), limit, failing, lease_s)
+    `failing` of them have failed before, so that those leave room for others. An account gets up to
+    `own`, less what is `taken` for it. `shared` more are for any accounts."""
+    counted = list(taken), list(taken.values())
+    rows = await connection.fetch(
+        _CLAIM, list(accounts), limit, failing, lease_s, *counted, own, shared
+    )
     return [Claim(values.pop("owner"), Webhook(**values)) for values in map(dict, rows)]
 
 
@@ -136,7 +154,10 @@ async def save(
     """
     webhook = claim.webhook
     await _add(connection, claim, deliveries)
-    confirmed_at = deliveries[-1].sent_at if deliveries else None
+    # A worker that stops may not have saved a failure.
+    confirmed_at = max((each.sent_at for each in deliveries if each.delivered), default=None)
+    # Nothing is left to send, so nothing fails, also if the events that failed are not wanted now.
+    succeeds = confirmed_at is not None or (lease_s is None and not again)
     # Read in `tests/audit`: an update that begins so is no change that somebody made.
     row = await connection.fetchrow(
         f"""
@@ -144,11 +165,11 @@ async def save(
                 THEN now() + make_interval(secs => $5) WHEN $6 THEN now() END,
             leased_until = now() + make_interval(secs => $5),
             confirmed_sequence = $7, previous_sequence = $8,
-            delivered_at = coalesce($9, delivered_at),
-            attempts = CASE WHEN $9::timestamptz IS NULL THEN attempts ELSE 0 END,
-            failing_since = CASE WHEN $9 IS NULL THEN failing_since END,
-            behind_since = CASE WHEN $9 IS NULL THEN behind_since END,
-            last_error = CASE WHEN $9 IS NULL THEN last_error END
+            delivered_at = coalesce($9::timestamptz, delivered_at),
+            attempts = CASE WHEN $10 THEN 0 ELSE attempts END,
+            failing_since = CASE WHEN NOT $10 THEN failing_since END,
+            behind_since = CASE WHEN NOT $10 THEN behind_since END,
+            last_error = CASE WHEN NOT $10 THEN last_error END
         WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $4
         RETURNING {COLUMNS}
         """,  # noqa: S608
@@ -161,6 +182,7 @@ async def save(
         position.confirmed,
         position.previous,
         confirmed_at,
+        succeeds,
     )
     return Webhook(**row) if row else None
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from operator import attrgetter
 from uuid import UUID
 
+from rota.events.access import Sight
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.webhooks.model import Delivery, DisabledReason, Webhook
+from rota.webhooks.model import TEST_TYPE, Delivery, DisabledReason, Webhook
 
 _NAMES = tuple(field.name for field in fields(Webhook))
 COLUMNS = ", ".join(_NAMES)
@@ -25,6 +26,8 @@ _CHANGED = """
     due_at = CASE WHEN NOT enabled THEN NULL
                   WHEN leased_until > now() THEN leased_until ELSE now() END
 """
+# Nothing fails any more.
+_SUCCEEDS = "attempts = 0, failing_since = NULL, behind_since = NULL, last_error = NULL"
 
 
 async def count(tx: AccountReader) -> int:
@@ -66,10 +69,14 @@ async def insert(tx: AccountTransaction, webhook: Webhook) -> None:
 
 
 async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
-    """Saves what a client can change."""
+    """Saves what a client can change. Failures of another URL do not count for the new one."""
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET url = $3, description = $4, events = $5, families = $6, saved_by = $7,
+            attempts = CASE WHEN url = $3 THEN attempts ELSE 0 END,
+            failing_since = CASE WHEN url = $3 THEN failing_since END,
+            behind_since = CASE WHEN url = $3 THEN behind_since END,
+            last_error = CASE WHEN url = $3 THEN last_error END,
             {_CHANGED}
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
@@ -84,12 +91,27 @@ async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
     return Webhook(**row)
 
 
-async def enable(tx: AccountTransaction, webhook_id: UUID) -> Webhook:
+async def enable(tx: AccountTransaction, webhook_id: UUID, by: UUID) -> Webhook:
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL,
-            attempts = 0, failing_since = NULL, revision = revision + 1, updated_at = now(),
-            due_at = now()
+            saved_by = $3, {_SUCCEEDS}, revision = revision + 1, updated_at = now(),
+            due_at = CASE WHEN leased_until > now() THEN leased_until ELSE now() END
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook_id,
+        by,
+    )
+    return Webhook(**row)
+
+
+async def retry(tx: AccountTransaction, webhook_id: UUID) -> Webhook:
+    """Tries a failed delivery again at once. A worker that is trying continues."""
+    # Read in `tests/audit`: an update that begins so is no change of the webhook.
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET due_at = CASE WHEN leased_until > now() THEN due_at ELSE now() END
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
         tx.account_id,
@@ -99,10 +121,11 @@ async def enable(tx: AccountTransaction, webhook_id: UUID) -> Webhook:
 
 
 async def disable(tx: AccountTransaction, webhook_id: UUID, reason: DisabledReason) -> Webhook:
+    """A worker that is sending keeps the lease until it notices, so that no other one sends."""
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET enabled = false, disabled_reason = $3, disabled_at = now(),
-            revision = revision + 1, due_at = NULL, leased_until = NULL, updated_at = now()
+            revision = revision + 1, due_at = NULL, updated_at = now()
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
         tx.account_id,
@@ -117,8 +140,7 @@ async def disable_of(tx: AccountTransaction, user_id: UUID) -> list[UUID]:
     rows = await tx.fetch(
         """
         UPDATE webhooks SET enabled = false, disabled_reason = 'member_removed',
-            disabled_at = now(), revision = revision + 1, due_at = NULL, leased_until = NULL,
-            updated_at = now()
+            disabled_at = now(), revision = revision + 1, due_at = NULL, updated_at = now()
         WHERE account_id = $1 AND saved_by = $2 AND enabled RETURNING id
         """,
         tx.account_id,
@@ -131,9 +153,8 @@ async def move(tx: AccountTransaction, webhook_id: UUID, confirmed: int) -> Webh
     """Continues after another event, earlier or later. A disabled webhook stays disabled."""
     row = await tx.fetchrow(
         f"""
-        UPDATE webhooks SET confirmed_sequence = $3, previous_sequence = $3, attempts = 0,
-            failing_since = NULL, behind_since = NULL, last_error = NULL, skipped_from = NULL,
-            skipped_to = NULL, {_CHANGED}
+        UPDATE webhooks SET confirmed_sequence = $3, previous_sequence = $3, {_SUCCEEDS},
+            skipped_from = NULL, skipped_to = NULL, {_CHANGED}
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
         tx.account_id,
@@ -146,11 +167,11 @@ async def move(tx: AccountTransaction, webhook_id: UUID, confirmed: int) -> Webh
 async def skip(tx: AccountTransaction, claimed: Webhook, first: int, last: int) -> bool:
     """Moves on after events that are no longer stored. False: another worker has the webhook."""
     moved = await tx.fetchval(
-        """
-        UPDATE webhooks SET confirmed_sequence = $5, previous_sequence = $5,
+        f"""
+        UPDATE webhooks SET confirmed_sequence = $5, previous_sequence = $5, {_SUCCEEDS},
             skipped_from = coalesce(skipped_from, $4), skipped_to = $5
         WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $6 RETURNING true
-        """,
+        """,  # noqa: S608
         tx.account_id,
         claimed.id,
         claimed.leased_until,
@@ -191,16 +212,24 @@ async def delete(tx: AccountTransaction, webhook_id: UUID) -> bool:
 
 
 async def deliveries(
-    tx: AccountReader, webhook_id: UUID, delivered: bool | None, limit: int, offset: int
+    tx: AccountReader,
+    webhook_id: UUID,
+    sight: Sight,
+    delivered: bool | None,
+    limit: int,
+    offset: int,
 ) -> tuple[list[Delivery], int]:
-    """Newest first, and how many there are."""
-    arguments = (tx.account_id, webhook_id, delivered)
+    """Those of events that the caller sees, newest first, and how many there are."""
+    families = None if sight.families is None else [*sight.families, TEST_TYPE.partition(".")[0]]
+    arguments = (tx.account_id, webhook_id, delivered, families, list(sight.hidden))
     matching = """
         FROM webhook_deliveries
         WHERE account_id = $1 AND webhook_id = $2 AND ($3::boolean IS NULL OR delivered = $3)
+          AND ($4::text[] IS NULL OR split_part(type, '.', 1) = ANY($4))
+          AND split_part(type, '.', 1) <> ALL($5::text[])
     """
     rows = await tx.fetch(
-        f"SELECT {_DELIVERY_COLUMNS} {matching} ORDER BY id DESC LIMIT $4 OFFSET $5",
+        f"SELECT {_DELIVERY_COLUMNS} {matching} ORDER BY id DESC LIMIT $6 OFFSET $7",
         *arguments,
         limit,
         offset,

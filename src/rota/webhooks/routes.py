@@ -73,7 +73,8 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         body: PatchWebhook,
     ) -> WebhookResponse:
         """Changes the fields that are present. With `enabled`, a disabled webhook continues after
-        the last confirmed event and catches up."""
+        the last confirmed event and catches up, and a failing one tries again at once. An API key
+        cannot change a webhook that sends events that it cannot read (403)."""
         webhook = await webhooks.patch(caller, ids.from_wire("wh", id), body)
         return WebhookResponse(webhook=schemas.Webhook.of(webhook))
 
@@ -146,7 +147,7 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         offset: Offset = 0,
     ) -> DeliveriesResponse:
         """Returns every attempt, newest first, with its request and response. The last 1,000 of
-        the last seven days are kept."""
+        the last seven days are kept. An API key gets those of events that it can read."""
         found, total = await webhooks.deliveries(
             caller, ids.from_wire("wh", id), outcome, limit, offset
         )

@@ -33,7 +33,7 @@ WebhookState = TypeAliasType(
 )
 DeliveryOutcome = TypeAliasType(
     "DeliveryOutcome",
-    Annotated[model.DeliveryOutcome, doc("What became of an attempt.", "delivered")],
+    Annotated[model.DeliveryOutcome, doc("The result of the attempt.", "delivered")],
 )
 WebhookDisabledReason = TypeAliasType(
     "WebhookDisabledReason",
@@ -63,6 +63,14 @@ class Webhook(Wire):
     description: Annotated[str | None, doc("What it is for.", DESCRIPTION)]
     events: Annotated[
         list[str] | None, doc("The types of events that it receives. Null: all.", TYPES)
+    ]
+    families: Annotated[
+        list[str] | None,
+        doc(
+            "It sends only types that begin with one of these: what the API key that set `events` "
+            "can read. Null: a session set them, so there is no such limit.",
+            None,
+        ),
     ]
     enabled: Annotated[bool, doc("Whether events are sent.", True)]
     state: Annotated[WebhookState, doc("Whether deliveries succeed.", "active")]
@@ -117,6 +125,7 @@ class Webhook(Wire):
             url=webhook.url,
             description=webhook.description,
             events=webhook.events,
+            families=webhook.families,
             enabled=webhook.enabled,
             state=webhook.state,
             disabled_reason=webhook.disabled_reason,
@@ -179,7 +188,7 @@ class Delivery(Wire):
 
     id: Annotated[str, doc("The ID of the attempt, `dlv_…`.", examples.DELIVERY_ID)]
     event_id: Annotated[
-        str, doc("The event. The header webhook-id has it, too.", examples.EVENT_ID)
+        str, doc("The event. Also sent in the webhook-id header.", examples.EVENT_ID)
     ]
     sequence: Annotated[int, doc("The number of the event. 0: a test.", 42, ge=0)]
     type: Annotated[str, doc("The type of the event.", "task.completed")]

@@ -5,6 +5,7 @@ beginning is read, so an endpoint that sends without end costs little.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import structlog
 
 from rota.events import journal, schemas
 from rota.platform import clock, ids, json
-from rota.platform.crypto import Vault
+from rota.platform.crypto import SealBroken, Vault
 from rota.platform.egress import (
     Egress,
     EgressRefused,
@@ -28,6 +30,8 @@ from rota.platform.errors import RateLimited
 from rota.platform.telemetry import without_secrets
 from rota.webhooks.model import TEST_SEQUENCE, TEST_TYPE, Delivery, Webhook, seal_context
 from rota.webhooks.signing import Signer
+
+log = structlog.get_logger()
 
 # Characters of a request and of a response that are kept.
 KEPT_REQUEST, KEPT_RESPONSE, KEPT_ERROR = 4_096, 1_024, 500
@@ -42,7 +46,7 @@ USER_AGENT = "Rota-Webhooks/1"
 @dataclass(frozen=True, slots=True)
 class Attempt:
     delivery: Delivery
-    # The endpoint does not want events any more.
+    # The endpoint no longer accepts events.
     gone: bool = False
     retry_after_s: float = 0
 
@@ -79,10 +83,18 @@ class Sender:
         body = body_of(account_id, webhook.id, event, previous)
         sent_at, started = clock.now(), time.monotonic()
         message_id = ids.to_wire("evt", event.id)
-        headers = self._signer.headers(
-            message_id, int(sent_at.timestamp()), body, self.secrets(account_id, webhook)
-        )
-        status, error, text, retry_after_s = await self._post(client, webhook.url, body, headers)
+        status: int | None = None
+        text: bytes | None = None
+        retry_after_s = 0.0
+        try:
+            secrets = self.secrets(account_id, webhook)
+        except SealBroken:
+            error: str | None = "The secret of the webhook cannot be read. Rotate it."
+        else:
+            headers = self._signer.headers(message_id, int(sent_at.timestamp()), body, secrets)
+            status, error, text, retry_after_s = await self._post(
+                client, webhook.url, body, headers
+            )
         delivered = status is not None and 200 <= status < 300
         if status is not None and not delivered:
             error = _refusal(status)
@@ -116,12 +128,15 @@ class Sender:
             )
             async with time_limit(self.timeout_s):
                 response = await client.send(request, stream=True, follow_redirects=False)
+        except RateLimited:
+            raise
         except Exception as error:
             return None, _reason(error, self.timeout_s), None, 0
         try:
             return response.status_code, None, await _beginning(response), _pause(response)
         finally:
-            await response.aclose()
+            with contextlib.suppress(Exception):
+                await response.aclose()
 
 
 def body_of(account_id: UUID, webhook_id: UUID, event: journal.Event, previous: int) -> bytes:
@@ -146,8 +161,9 @@ async def _beginning(response: httpx2.Response) -> bytes:
                 received = [*received, chunk]
                 if sum(map(len, received)) >= RESPONSE_BYTES:
                     break
-    except (TimeoutError, httpx2.HTTPError, ResponseRejected, EgressTimeout):
-        pass  # The status has arrived, and it decides.
+    except Exception as error:
+        # The status has arrived, and it decides.
+        log.debug("webhook_response_cut", error=repr(error))
     return b"".join(received)
 
 
@@ -162,12 +178,12 @@ def _refusal(status: int) -> str:
     if 300 <= status < 400:
         return f"The endpoint redirects ({status}). Redirects are not followed: correct the URL."
     if status == 410:
-        return "The endpoint responded with 410: it does not want events any more."
+        return "The endpoint responded with 410: it no longer accepts events."
     return f"The endpoint responded with {status}. It must respond with 2xx."
 
 
 def _reason(error: Exception, timeout_s: float) -> str:
-    if isinstance(error, EgressRefused | ResponseRejected | RateLimited):
+    if isinstance(error, EgressRefused | ResponseRejected):
         return _short(str(error))
     if isinstance(error, EgressTimeout | httpx2.TimeoutException):
         return f"The endpoint did not respond within {timeout_s:g} s."

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from rota.auth.caller import Caller
@@ -20,6 +21,7 @@ from rota.webhooks.bodies import CreateWebhook, PatchWebhook, ReplayWebhook, Rot
 from rota.webhooks.errors import (
     BeyondLastEvent,
     InvalidUrl,
+    SendsMore,
     TooManyWebhooks,
     TypesNotVisible,
     WebhookNotFound,
@@ -96,11 +98,14 @@ class Webhooks:
             before = await _lock(tx, webhook_id)
             after = _patched(before, body, caller)
             if after != before:
-                after = await queries.change(tx, after)
-                await record(tx, "webhook.updated", after.id)
+                changed = _changed(before, after)
+                after = await queries.change(tx, replace(after, saved_by=caller.user_id))
+                await record(tx, "webhook.updated", after.id, **changed)
             if body.enabled is True and not after.enabled:
-                after = await queries.enable(tx, after.id)
+                after = await queries.enable(tx, after.id, caller.user_id)
                 await record(tx, "webhook.enabled", after.id)
+            elif body.enabled is True and after.failing_since is not None:
+                after = await queries.retry(tx, after.id)
             elif body.enabled is False and after.enabled:
                 after = await queries.disable(tx, after.id, "paused")
                 await record(tx, "webhook.disabled", after.id, reason="paused", error=None)
@@ -172,7 +177,8 @@ class Webhooks:
         delivered = None if outcome is None else outcome == "delivered"
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             webhook = await _get(tx, webhook_id)
-            return await queries.deliveries(tx, webhook.id, delivered, limit, offset)
+            sight = sight_of(caller)
+            return await queries.deliveries(tx, webhook.id, sight, delivered, limit, offset)
 
     def _changing(self, caller: Caller) -> AbstractAsyncContextManager[AccountTransaction]:
         return self._db.write(caller.account_id, caller.user_id, right=caller.right)
@@ -246,9 +252,29 @@ def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
         after = replace(after, events=body.events)
     if after == webhook and not body.enabled:
         return after
-    # It sends what the caller sees, from now on.
     sight = _checked_sight(caller, after.events)
-    return replace(after, families=_families(sight), saved_by=caller.user_id)
+    if after.events != webhook.events:
+        # It sends what the caller sees, from now on.
+        return replace(after, families=_families(sight))
+    if after.events is None and not _sees(sight, webhook.families):
+        raise SendsMore
+    return after
+
+
+def _sees(sight: Sight, families: list[str] | None) -> bool:
+    """Whether the caller sees all of these families. None: all that exist."""
+    if sight.families is None:
+        return True
+    return families is not None and sight.families.issuperset(families)
+
+
+def _changed(before: Webhook, after: Webhook) -> dict[str, str]:
+    """What an update says about itself: the fields, and the new host. The rest of a URL is often
+    a secret."""
+    names = ("url", "events", "description")
+    changed = [name for name in names if getattr(before, name) != getattr(after, name)]
+    told = {"changed": ", ".join(changed)}
+    return told | {"host": urlsplit(after.url).netloc} if "url" in changed else told
 
 
 async def _get(tx: AccountReader, webhook_id: UUID | None) -> Webhook:

@@ -21,6 +21,7 @@ from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.cache import SharedCalls
 from rota.platform.db import AccountTransaction, Database
+from rota.platform.errors import RateLimited
 from rota.webhooks import progress, queries
 from rota.webhooks.model import Delivery, DisabledReason
 from rota.webhooks.progress import Claim, Position
@@ -50,6 +51,8 @@ LEASE_MARGIN_S = 5.0
 KEEP_S = 1.0
 # After this long, another webhook can have the place.
 TURN_S = 30.0
+# How soon a webhook continues that would exceed a limit of its account.
+LIMITED_S = 5.0
 # The pauses after each failed attempt. Later ones are as long as the last.
 PAUSES_S = (2, 10, 60, 300, 1_800, 7_200, 18_000, 36_000)
 # A webhook that fails for this long is disabled.
@@ -150,7 +153,12 @@ class _Turn:
                     if not self._claim.webhook.wants(event.type):
                         self._position = replace(self._position, confirmed=event.sequence)
                         continue
-                    attempt = await self._send(client, event)
+                    try:
+                        attempt = await self._send(client, event)
+                    except RateLimited:
+                        # A limit of this worker, not a failure of the endpoint.
+                        await self._save(self._lease_s)
+                        return await self.give_back(LIMITED_S)
                     if not attempt.delivery.delivered:
                         return await self._failed(attempt, event)
                     await self._confirmed(event)
@@ -186,6 +194,9 @@ class _Turn:
         if time.monotonic() > self._lease_ends:
             # The process was paused. Another worker may have the webhook.
             raise _Lost
+        if not self._unsaved:
+            # Before the request: a slow one is saved at once, which renews the lease.
+            self._unsaved_since = time.monotonic()
         attempt = await self._sender.send(
             client,
             self._claim.account_id,
@@ -195,8 +206,6 @@ class _Turn:
             previous=self._position.previous,
         )
         delivery = attempt.delivery
-        if not self._unsaved:
-            self._unsaved_since = time.monotonic()
         self._unsaved.append(delivery)
         outcome = "delivered" if delivery.delivered else "refused"
         DELIVERIES.labels(outcome if delivery.status is not None else "unreachable").inc()
@@ -264,6 +273,7 @@ class _Turn:
         of them as the one before it, so the receiver notices, too."""
         claim = self._claim
         self._position = Position(last, last)
+        self._attempts, self._failing_since = 0, None
         async with self._db.write(claim.account_id) as tx:
             await journal.lock_account(tx)
             moved = await queries.skip(tx, claim.webhook, first, last)

@@ -284,7 +284,7 @@ CutText: TypeAlias = Annotated[
 """A text of a task that a list has cut. `actions` is `metadata.actions`."""
 
 DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum()]
-"""What became of an attempt."""
+"""The result of the attempt."""
 
 DeliveryState: TypeAlias = Annotated[Literal["idle", "waiting", "retrying", "failed"], OpenEnum()]
 """`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt failed. `failed`:
@@ -1495,7 +1495,7 @@ class PatchWebhook(Body):
     description: str | None = None
     """What it is for, up to 255 characters."""
     enabled: bool | None = None
-    """False stops deliveries. True continues after the last confirmed event."""
+    """False stops deliveries. True continues at once, after the last confirmed event."""
 
 
 class ToolServer(Model):
@@ -2563,7 +2563,7 @@ class Delivery(Model):
     id: str
     """The ID of the attempt, `dlv_…`."""
     event_id: str
-    """The event. The header webhook-id has it, too."""
+    """The event. Also sent in the webhook-id header."""
     sequence: int
     """The number of the event. 0: a test."""
     type: str
@@ -2966,6 +2966,10 @@ class Webhook(Model):
     """What it is for."""
     events: list[str] | None
     """The types of events that it receives. Null: all."""
+    families: list[str] | None
+    """It sends only types that begin with one of these: what the API key that set `events` can
+    read. Null: a session set them, so there is no such limit.
+    """
     enabled: bool
     """Whether events are sent."""
     state: WebhookState
