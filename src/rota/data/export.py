@@ -7,7 +7,7 @@ type and a digest of all lines before it: without it, the export is not complete
 import hashlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -46,6 +46,8 @@ _PREFIXES = {
     ),
     **dict.fromkeys(("shaped_by",), "user"),
     "server_id": "mcp",
+    "webhook_id": "wh",
+    "event_id": "evt",
     "schedule_id": "sched",
     "saved_with": "key",
 }
@@ -63,7 +65,7 @@ class Exports:
         # Each keeps a database connection.
         self._shares = Shares("exports", _BUSY, total=2, per_account=1, waiting=0, wait_s=0)
 
-    async def stream(self, caller: Caller, check: Check) -> AsyncIterator[bytes]:
+    async def stream(self, caller: Caller, check: Check) -> AsyncGenerator[bytes]:
         """The export. `check` raises if the caller cannot read it anymore."""
         async with self._shares.place(caller.account_id):
             async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:

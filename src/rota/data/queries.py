@@ -191,6 +191,11 @@ async def finish(tx: AccountTransaction) -> None:
     )
 
 
+async def delete_all(tx: AccountTransaction, table: str) -> None:
+    """Deletes the account's rows in a table of `tables.ERASED_AT_ONCE`."""
+    await tx.execute(f"DELETE FROM {table} WHERE account_id = $1", tx.account_id)  # noqa: S608
+
+
 async def delete_rows(tx: AccountTransaction, table: str, owner: str, limit: int) -> int:
     """Deletes some of the account's rows in a table of `tables.ERASED`. Returns how many."""
     done = await tx.execute(

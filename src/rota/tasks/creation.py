@@ -187,7 +187,7 @@ class TaskCreation:
         parent, agent = new.parent, new.agent
         if new.is_hosted and parent is None:
             # Before the policies are read, and before a lock on the balance.
-            await journal.lock_account(tx)
+            await journal.lock_open_account(tx)
         task = await self.build(tx, new)
         start = None
         if task.hosted and agent is not None:
@@ -265,6 +265,7 @@ class TaskCreation:
         start_at: str,
     ) -> None:
         """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
+        await journal.lock_open_account(tx)
         await self._place_hold(tx, task, agent, parent)
         if task.deadline is not None:
             await transitions.set_deadline(tx, task)
