@@ -15,11 +15,12 @@ from rota.accounts.service import Profile, sign_in
 from rota.auth.queries import personal_access
 from rota.data import queries
 from rota.data.commands import grant_command
-from rota.data.erasing import Erasing
+from rota.data.erasing import HISTORY_ATTEMPTS, Erasing
 from rota.events.journal import AccountClosed
 from rota.events.live_text import Version
 from rota.payments.port import NoProcessor, PaymentFailed
 from rota.platform import ids
+from rota.runs import retention as runs
 from rota.runs.contracts import workflow_id
 from rota.tasks.bodies import CreateTask
 from tests.companies.world import Company
@@ -375,12 +376,34 @@ async def test_a_failing_processor_delays_only_the_end(world_a: World) -> None:
     async with world_a.parts.db.read(filled.account_id) as tx:
         erasure = await queries.find_erasure(tx)
     assert erasure is not None
-    assert (erasure.stage, erasure.attempts, erasure.finished_at) == ("confirm", 1, None)
+    assert (erasure.stage, erasure.attempts, erasure.finished_at) == ("ending", 1, None)
     assert "did not respond" in str(erasure.error)
     async with world_a.service.owner() as connection:
         await connection.execute("UPDATE erasures SET due_at = now() WHERE due_at IS NOT NULL")
     assert await worker.step()
     assert processor.ended == ["sub_1"]
+    await assert_erased(world_a, filled)
+
+
+async def test_texts_are_erased_although_temporal_keeps_failing(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = await fill(world_a)
+    assert (await filled.erase()).status_code == 200
+
+    async def refuse(*arguments: Any) -> None:
+        raise RPCError("no", RPCStatusCode.PERMISSION_DENIED, b"")
+
+    real = runs.delete_history
+    monkeypatch.setattr(runs, "delete_history", refuse)
+    for attempt in range(HISTORY_ATTEMPTS + 1):
+        assert ("tasks" in await world_a.texts_with(MARKER)) is True, attempt
+        async with world_a.service.owner() as connection:
+            await connection.execute("UPDATE erasures SET due_at = now() WHERE due_at IS NOT NULL")
+        assert await world_a.erasing().step()
+    assert await world_a.texts_with(MARKER) == []
+    for task in filled.tasks[2:]:
+        await real(world_a.parts.temporal, uuid_of(task), 1)
     await assert_erased(world_a, filled)
 
 

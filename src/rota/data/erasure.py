@@ -126,7 +126,8 @@ class Erasures:
             member = await member_queries.find(tx, caller.user_id)
             if member is None or member.role != "owner":
                 raise membership.RightEnded
-        stopped.user_ids = [*user_ids, tx.account_id]
+        # Also members who joined while this waited for the lock.
+        stopped.user_ids = [*await accounts.member_ids(tx), tx.account_id]
         stopped.secret_hashes = await credentials.delete_keys(tx)
         if subject.kind == "personal":
             stopped.session_ids = await credentials.revoke_sessions(tx)

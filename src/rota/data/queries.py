@@ -8,7 +8,7 @@ from uuid import UUID
 from rota.accounts.model import Kind
 from rota.platform.db import AccountReader, AccountTransaction, Database, WriteConnection
 
-Stage = Literal["holds", "plans", "tasks", "tables", "person", "audit", "confirm"]
+Stage = Literal["holds", "plans", "tasks", "tables", "person", "audit", "confirm", "ending"]
 
 
 @dataclass(frozen=True, slots=True)

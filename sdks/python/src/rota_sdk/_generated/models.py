@@ -1179,15 +1179,15 @@ class Event(Model):
     """What happened: `task.created`, `task.started`, `task.waiting_approval`, `task.approved`,
     `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, `task.retried`,
     `task.forked`, `task.updated`, `step.started`, `step.finished`, `credits.topped_up`,
-    `credits.depleted`, `credits.low`, `subscription.updated`, `schedule.created`,
-    `schedule.updated`, `schedule.deleted`, `schedule.failed`, `mcp.connected`,
-    `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `company.created`,
-    `company.updated`, `company.seats_exceeded`, `member.added`, `member.updated`,
-    `member.removed`, `invitation.created`, `invitation.deleted`, `policy.updated`,
-    `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`, `webhook.updated`,
-    `webhook.enabled`, `webhook.disabled`, `webhook.deleted`, `webhook.replayed`,
-    `webhook.secret_rotated`, `webhook.skipped`, `session.created` or `session.revoked`. Ignore
-    types that you do not know.
+    `credits.granted`, `credits.depleted`, `credits.low`, `subscription.updated`,
+    `schedule.created`, `schedule.updated`, `schedule.deleted`, `schedule.failed`,
+    `mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`,
+    `company.created`, `company.updated`, `company.seats_exceeded`, `member.added`,
+    `member.updated`, `member.removed`, `invitation.created`, `invitation.deleted`,
+    `policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`,
+    `webhook.updated`, `webhook.enabled`, `webhook.disabled`, `webhook.deleted`,
+    `webhook.replayed`, `webhook.secret_rotated`, `webhook.skipped`, `session.created` or
+    `session.revoked`. Ignore types that you do not know.
     """
     task_id: str | None
     """The task that the event is about. Null if none."""
