@@ -185,6 +185,23 @@ async def test_steps_go_in_small_pieces_also_those_of_a_retry(
     assert await world_a.rows("steps", account) == 0
 
 
+async def test_a_run_does_not_continue_after_steps_that_are_gone(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    account = person.user_id
+    await set_days(person, steps=DAYS)
+    task = await world_a.run_task(person, account)
+    async with world_a.service.owner() as connection:
+        await connection.execute("UPDATE tasks SET status = 'FAILED' WHERE id = $1", uuid_of(task))
+    path = f"/api/tasks/{task['id']}/retry"
+    await world_a.retention(later(clock.now())).apply(account)
+    assert await world_a.rows("steps", account) == 0
+    refused = await person.post(path, {"from": "failure"})
+    assert refused.status_code == 409, refused.text
+    assert "Retry from the start" in refused.json()["error"]["message"]
+    again = await person.post(path, {"from": "start"})
+    assert again.status_code == 200, again.text
+
+
 async def test_a_piece_whose_commit_fails_is_repeated(
     world_a: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
