@@ -8,7 +8,10 @@ ALTER TABLE accounts
     ADD COLUMN erased_at timestamptz;
 
 -- The lowest number of an event that retention has kept. All before it are deleted.
-ALTER TABLE account_heads ADD COLUMN first_sequence bigint NOT NULL DEFAULT 1;
+-- erased: no run can start in the account any more.
+ALTER TABLE account_heads
+    ADD COLUMN first_sequence bigint NOT NULL DEFAULT 1,
+    ADD COLUMN erased boolean NOT NULL DEFAULT false;
 
 -- Charges before this time can be without the step that they paid for: retention has deleted it.
 ALTER TABLE balances ADD COLUMN steps_cut_at timestamptz;

@@ -11,13 +11,18 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.service import RPCError, RPCStatusCode
 
+from rota.accounts.service import Profile, sign_in
+from rota.auth.queries import personal_access
 from rota.data import queries
 from rota.data.commands import grant_command
-from rota.data.erasing import Erasing
+from rota.data.erasing import HISTORY_ATTEMPTS, Erasing
+from rota.events.journal import AccountClosed
 from rota.events.live_text import Version
 from rota.payments.port import NoProcessor, PaymentFailed
 from rota.platform import ids
+from rota.runs import retention as runs
 from rota.runs.contracts import workflow_id
+from rota.tasks.bodies import CreateTask
 from tests.companies.world import Company
 from tests.data.world import World
 from tests.service import Person
@@ -112,6 +117,7 @@ async def fill(world: World, company: bool = False) -> Filled:
             server_id,
             text,
         )
+        await add_receivers(connection, account_id, person.user_id, text)
     await world.relay_runs()
     live = world.parts.live_texts.begin(uuid_of(running["task"]), Version(run=1))
     live.add(text)
@@ -120,6 +126,59 @@ async def fill(world: World, company: bool = False) -> Filled:
             await asyncio.sleep(0.02)
     tasks = [external["task"], gated["task"], running["task"], ended]
     return Filled(person, account_id, name, headers, tasks, secret)
+
+
+async def add_receivers(connection: Any, account_id: UUID, user_id: UUID, text: str) -> None:
+    """A webhook with a delivery, and a chat with a notification that waits."""
+    webhook_id = ids.new_uuid()
+    await connection.execute(
+        """
+        INSERT INTO webhooks (account_id, id, url, sealed_secret, enabled, confirmed_sequence,
+            previous_sequence, due_at, saved_by, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, true, 0, 0, now(), $5, now(), now())
+        """,
+        account_id,
+        webhook_id,
+        text,
+        text.encode(),
+        user_id,
+    )
+    await connection.execute(
+        """
+        INSERT INTO webhook_deliveries (account_id, webhook_id, id, event_id, sequence, type,
+            attempt, url, sent_at, duration_ms, delivered, request_body)
+        VALUES ($1, $2, $3, $3, 1, 'task.created', 1, $4, now(), 1, true, $4)
+        """,
+        account_id,
+        webhook_id,
+        ids.new_uuid(),
+        text,
+    )
+    await connection.execute(
+        """
+        INSERT INTO notification_settings (account_id, user_id, content, mail_kinds, chat_kinds,
+            chat_service, sealed_chat_url, chat_url_shown, updated_at)
+        VALUES ($1, $2, 'full', '{}', '{task_failed}', 'slack', $3, $4, now())
+        """,
+        account_id,
+        user_id,
+        text.encode(),
+        text,
+    )
+    await connection.execute(
+        """
+        WITH queue AS (
+            INSERT INTO notification_queues (account_id, user_id, kind, channel, due_at, error)
+            VALUES ($1, $2, 'task_failed', 'chat', now(), $3)
+        ), item AS (
+            INSERT INTO notification_items VALUES ($1, $2, 'task_failed', 'chat', $1, 1, now())
+        )
+        INSERT INTO notices (account_id, kind, subject) VALUES ($1, 'task_failed', $1)
+        """,
+        account_id,
+        user_id,
+        text,
+    )
 
 
 async def in_temporal(world: World, task: dict[str, Any]) -> bool:
@@ -194,7 +253,8 @@ async def test_nothing_is_left_but_money_records(
             filled.account_id,
         )
     assert (open_tasks, schedules) == (0, 0)
-    assert await world.rows("mcp_servers", filled.account_id) == 0
+    for table in ("mcp_servers", "webhooks", "webhook_deliveries", "notification_settings"):
+        assert await world.rows(table, filled.account_id) == 0
 
     assert await world.sweep().erase() is None
 
@@ -316,12 +376,34 @@ async def test_a_failing_processor_delays_only_the_end(world_a: World) -> None:
     async with world_a.parts.db.read(filled.account_id) as tx:
         erasure = await queries.find_erasure(tx)
     assert erasure is not None
-    assert (erasure.stage, erasure.attempts, erasure.finished_at) == ("confirm", 1, None)
+    assert (erasure.stage, erasure.attempts, erasure.finished_at) == ("ending", 1, None)
     assert "did not respond" in str(erasure.error)
     async with world_a.service.owner() as connection:
         await connection.execute("UPDATE erasures SET due_at = now() WHERE due_at IS NOT NULL")
     assert await worker.step()
     assert processor.ended == ["sub_1"]
+    await assert_erased(world_a, filled)
+
+
+async def test_texts_are_erased_although_temporal_keeps_failing(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = await fill(world_a)
+    assert (await filled.erase()).status_code == 200
+
+    async def refuse(*arguments: Any) -> None:
+        raise RPCError("no", RPCStatusCode.PERMISSION_DENIED, b"")
+
+    real = runs.delete_history
+    monkeypatch.setattr(runs, "delete_history", refuse)
+    for attempt in range(HISTORY_ATTEMPTS + 1):
+        assert ("tasks" in await world_a.texts_with(MARKER)) is True, attempt
+        async with world_a.service.owner() as connection:
+            await connection.execute("UPDATE erasures SET due_at = now() WHERE due_at IS NOT NULL")
+        assert await world_a.erasing().step()
+    assert await world_a.texts_with(MARKER) == []
+    for task in filled.tasks[2:]:
+        await real(world_a.parts.temporal, uuid_of(task), 1)
     await assert_erased(world_a, filled)
 
 
@@ -348,6 +430,27 @@ async def test_what_a_late_request_writes_is_erased_too(world_a: World) -> None:
         )
     await sweep.erase()
     await assert_erased(world_a, filled)
+
+
+async def test_nothing_starts_after_the_erasure(world_a: World) -> None:
+    """A request and a sign-in that began before it are refused."""
+    person = await world_a.service.sign_in()
+    caller = await world_a.parts.authenticator.authenticate(f"Bearer {person.token}", None)
+    name = await own_name(person)
+    db = world_a.parts.db
+    async with db.directory() as signing_in:
+        profile = Profile(world_a.service.stack.endpoints.issuer_url, person.subject, None, "Ada")
+        await sign_in(signing_in, profile, None, None)
+        erasing = asyncio.create_task(person.request("DELETE", "/api/account", json={"name": name}))
+        done, _ = await asyncio.wait({erasing}, timeout=0.5)
+        assert not done, "the erasure must wait for the sign-in, to revoke its session"
+    assert (await erasing).status_code == 200
+    with pytest.raises(AccountClosed):
+        await world_a.parts.tasks.create(caller, CreateTask(name="Late", agent="bug-triager"), None)
+    assert await world_a.rows("tasks", person.user_id) == 0
+    async with db.read(person.user_id, person.user_id) as tx:
+        assert await personal_access(tx, person.user_id) is None
+    await world_a.sweep().erase()
 
 
 async def test_an_erasure_needs_the_name_a_new_session_and_an_owner(world_a: World) -> None:

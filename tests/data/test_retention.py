@@ -1,14 +1,17 @@
 """Retention deletes exactly what is old, and everything else still agrees."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from asyncpg import LockNotAvailableError
 
 from rota.audit import checkpoints, export, heads
 from rota.audit import queries as audit
-from rota.data import queries
+from rota.data import queries, retention
 from rota.platform import clock
 from rota.platform.signatures import NotSigned
 from tests.audit.world import rota
@@ -150,6 +153,81 @@ async def test_steps_go_before_their_tasks_and_the_ledger_agrees(world: World) -
     async with world.service.owner() as connection:
         await connection.execute("DELETE FROM steps WHERE account_id = $1", other.user_id)
     assert len(await world.ledger_problems(other.user_id)) == 1
+
+
+async def test_steps_go_in_small_pieces_also_those_of_a_retry(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "ROWS", 2)
+    person = await world_a.service.sign_in()
+    account = person.user_id
+    await set_days(person, steps=DAYS)
+    tasks = [await world_a.run_task(person, account) for _ in range(2)]
+
+    async def add_steps(task: dict[str, Any], run: int) -> None:
+        async with world_a.service.owner() as connection:
+            await connection.execute(
+                """
+                INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name)
+                SELECT $1, $2, $3, number, 0, 'tool', 'finished', 'tool'
+                FROM generate_series(2, 6) AS number
+                """,
+                account,
+                uuid_of(task),
+                run,
+            )
+
+    for task in tasks:
+        await add_steps(task, 1)
+    assert (await world_a.retention(later(clock.now())).apply(account))["steps"] == 12
+    await add_steps(tasks[0], 2)
+    assert (await world_a.retention(later(clock.now())).apply(account))["steps"] == 5
+    assert await world_a.rows("steps", account) == 0
+
+
+async def test_a_run_does_not_continue_after_steps_that_are_gone(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    account = person.user_id
+    await set_days(person, steps=DAYS)
+    task = await world_a.run_task(person, account)
+    async with world_a.service.owner() as connection:
+        await connection.execute("UPDATE tasks SET status = 'FAILED' WHERE id = $1", uuid_of(task))
+    path = f"/api/tasks/{task['id']}/retry"
+    await world_a.retention(later(clock.now())).apply(account)
+    assert await world_a.rows("steps", account) == 0
+    refused = await person.post(path, {"from": "failure"})
+    assert refused.status_code == 409, refused.text
+    assert "Retry from the start" in refused.json()["error"]["message"]
+    again = await person.post(path, {"from": "start"})
+    assert again.status_code == 200, again.text
+
+
+async def test_a_piece_whose_commit_fails_is_repeated(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "TASKS", 1)
+    person = await world_a.service.sign_in()
+    await set_days(person, tasks=DAYS)
+    for _ in range(3):
+        await ended(person)
+    db, failures = world_a.parts.db, 0
+    real = db.removal
+
+    @contextlib.asynccontextmanager
+    async def failing(*arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        nonlocal failures
+        async with real(*arguments, **options) as tx:
+            yield tx
+            if failures % 2:
+                failures += 1
+                raise LockNotAvailableError
+            failures += 1
+
+    monkeypatch.setattr(db, "removal", failing)
+    old_tasks = retention._OldTasks(later(clock.now()))
+    await world_a.retention()._repeat(person.user_id, old_tasks)
+    assert failures > 3
+    assert await ids_of(person) == set()
 
 
 async def test_old_events_go_and_the_list_counts_those_that_are_left(world: World) -> None:

@@ -84,7 +84,7 @@ async def test_an_account_whose_turn_fails_does_not_stop_the_others(
     sweep = world_a.sweep()
     real, seen = sweep._retention.apply, []
 
-    async def fails(account_id: object) -> dict[str, int]:
+    async def fails(account_id: object, renew: object) -> dict[str, int]:
         seen.append(account_id)
         if account_id == people[0].user_id:
             raise ValueError

@@ -156,7 +156,10 @@ class World:
         redis = self.parts.redis
         async for key in redis.scan_iter():
             kind = await redis.type(key)
-            text = await (redis.get(key) if kind == b"string" else redis.dump(key))
-            if marker.encode() in key + bytes(text or b""):  # type: ignore[arg-type]
+            value: bytes | str | None = await redis.dump(key)
+            if kind == b"string":
+                value = await redis.get(key)
+            value = value.encode() if isinstance(value, str) else value or b""
+            if marker.encode() in key + value:
                 found.append(key.decode())
         return found

@@ -45,8 +45,8 @@ async def test_a_person_sets_the_retention_exports_and_erases(
         await tab.sees("Write a whole number of days")
         await days.fill("90")
         await tab.press("Save")
-        await tab.says("The retention is saved")
-        await tab.sees("Deleted after 90 days now.")
+        await tab.says("Retention saved")
+        await tab.sees("Currently deleted after 90 days.")
         await picture(tab, "data-1280")
         await tab.page.reload()
         await expect(tab.page.get_by_label("Steps of tasks")).to_have_value("90")
@@ -73,7 +73,7 @@ async def test_a_person_sets_the_retention_exports_and_erases(
         # What the page asks for behind the dialog may come too late.
         tab.expect_error("401")
         await tab.press("Erase the account", inside=tab.dialog)
-        await tab.sees("The account has stopped")
+        await tab.sees("The account is closed")
         await picture(tab, "data-ended-390")
         await tab.page.set_viewport_size(DESKTOP["viewport"])
         assert (await person.get("/api/me")).status_code == 401

@@ -127,6 +127,21 @@ async def test_a_higher_plan_replaces_the_lower(a: World) -> None:
     assert (await a.row(person))["replaced"] == [old]
 
 
+async def test_a_plan_that_is_paid_after_the_erasure_is_ended(a: World) -> None:
+    person = await a.person()
+    response = await person.post(SUBSCRIBE, {"plan": "standard"})
+    async with a.service.owner() as connection:
+        await connection.execute(
+            "UPDATE accounts SET erased_at = now() WHERE id = $1", person.user_id
+        )
+    await a.stripe_server.pay(response.json()["checkoutUrl"])
+    await a.stripe_server.settled()
+    assert await a.row(person) == {}
+    assert list((await a.stripe_statuses(person)).values()) == ["active"]
+    await a.sweep()
+    assert list((await a.stripe_statuses(person)).values()) == ["canceled"]
+
+
 async def test_the_old_subscription_is_ended_when_the_processor_is_up_again(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")

@@ -13,12 +13,12 @@ export const strings = {
   days: 'days',
   inEffect: (days: number | null) =>
     days === null
-      ? 'Kept for ever now.'
-      : `Deleted after ${days} ${days === 1 ? 'day' : 'days'} now.`,
+      ? 'Currently kept indefinitely.'
+      : `Currently deleted after ${days} ${days === 1 ? 'day' : 'days'}.`,
   empty: 'Leave it empty for the default of the service.',
   wrong: 'Write a whole number of days, from 1 to 36500.',
   save: 'Save',
-  saved: 'The retention is saved',
+  saved: 'Retention saved',
   onlyManagers: 'Owners and admins can change the retention.',
 
   export: 'Export',
@@ -35,13 +35,13 @@ export const strings = {
   eraseAction: 'Erase the account',
   eraseTitle: 'Erase the account for good?',
   eraseWarning: 'Money records stay, without texts. Export the data first if you need it.',
-  typeName: (name: string) => `To confirm, write: ${name}`,
+  typeName: (name: string) => `To confirm, type: ${name}`,
   nameLabel: 'Name of the account',
   nameWrong: 'This is not the name of the account.',
   signInAgain: 'For your safety, sign in again, then erase the account within 10 minutes.',
   toSignIn: 'Sign in again',
 
-  ended: 'The account has stopped',
+  ended: 'The account is closed',
   endedHint:
     'Nobody can use it any more. Its data is being erased now. This takes a few minutes, and for a large account longer.',
   leave: 'Continue',

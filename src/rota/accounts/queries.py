@@ -19,7 +19,8 @@ class OwnedAccount:
 
 
 async def owned_account(tx: AccountReader) -> OwnedAccount | None:
-    """The account with the user that owns it; in a company, with its first owner."""
+    """The account with the user that owns it; in a company, with its first owner. None: there is
+    no such account, or it was erased."""
     row = await tx.fetchrow(
         """
         SELECT kind, tier,
@@ -27,7 +28,7 @@ async def owned_account(tx: AccountReader) -> OwnedAccount | None:
                    SELECT user_id FROM members WHERE account_id = accounts.id AND role = 'owner'
                    ORDER BY created_at, user_id LIMIT 1
                ) END AS owner_id
-        FROM accounts WHERE id = $1
+        FROM accounts WHERE id = $1 AND erased_at IS NULL
         """,
         tx.account_id,
     )
@@ -201,6 +202,14 @@ async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
+async def stays_open(tx: AccountTransaction) -> bool:
+    """Whether the account is not erased. An erasure waits until the transaction ends."""
+    found = await tx.fetchval(
+        "SELECT true FROM accounts WHERE id = $1 AND erased_at IS NULL FOR SHARE", tx.account_id
+    )
+    return bool(found)
+
+
 async def lock(tx: AccountTransaction) -> bool:
     """Locks the account until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(
@@ -260,7 +269,7 @@ async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
 async def is_open(tx: AccountReader) -> bool:
     """Whether the account exists and can still be used."""
     found: bool = await tx.fetchval(
-        "SELECT EXISTS (SELECT FROM accounts WHERE id = $1)", tx.account_id
+        "SELECT EXISTS (SELECT FROM accounts WHERE id = $1 AND erased_at IS NULL)", tx.account_id
     )
     return found
 

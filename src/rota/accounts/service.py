@@ -36,6 +36,11 @@ class UserNotFound(NotFound):
         )
 
 
+class AccountJustErased(Conflict):
+    def __init__(self) -> None:
+        super().__init__("The account was erased a moment ago. Sign in again for a new one.")
+
+
 class SeatsTaken(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -77,6 +82,8 @@ async def sign_in(
         user_id = await queries.user_of_identity(connection, profile.issuer, profile.subject)
         assert user_id is not None
     tx = await bind_account(connection, user_id, user_id)
+    if not await queries.stays_open(tx):
+        raise AccountJustErased
     await queries.update_profile(tx, user_id, profile.email, profile.name)
     await queries.set_verified_email(tx, verified_email)
     return tx

@@ -23,8 +23,13 @@ class NotAnExport(Exception):
     """The file is not a complete export. The message says why."""
 
 
+class TrailCut(Exception):
+    """Retention has deleted entries during the export. It has to be made again."""
+
+
 async def lines(db: Database, head: Head, signed: str) -> AsyncIterator[bytes]:
-    """Pages of lines up to the head. Each page is a read of its own: entries never change."""
+    """Pages of lines up to the head. Each page is a read of its own: entries never change. If
+    retention deletes entries before they are read, the export ends without its last line."""
     async with db.read(head.account_id) as tx:
         checkpoint = await checkpoints.find(tx)
     last = 0
@@ -36,9 +41,18 @@ async def lines(db: Database, head: Head, signed: str) -> AsyncIterator[bytes]:
             entries = await queries.after(tx, last, min(PAGE, head.sequence - last))
         if not entries:
             break  # `verify` says what is missing.
+        if entries[0].sequence != last + 1 and await _was_cut(db, head.account_id, last):
+            raise TrailCut
         last = entries[-1].sequence
         yield b"".join(json.dumps(to_line(entry)) + b"\n" for entry in entries)
     yield json.dumps({"head": signed}) + b"\n"
+
+
+async def _was_cut(db: Database, account_id: UUID, last: int) -> bool:
+    """Whether retention has deleted the entry after this one."""
+    async with db.read(account_id) as tx:
+        checkpoint = await checkpoints.find(tx)
+    return checkpoint is not None and checkpoint.sequence > last
 
 
 def to_line(entry: Stored) -> dict[str, Any]:

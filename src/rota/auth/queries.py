@@ -173,7 +173,11 @@ async def revoke_session(connection: WriteConnection, user_id: UUID, session_id:
 
 async def personal_access(connection: ReadConnection, user_id: UUID) -> AccountAccess | None:
     tier = await connection.fetchval(
-        "SELECT a.tier FROM accounts a JOIN users u ON u.id = a.id WHERE a.id = $1", user_id
+        """
+        SELECT a.tier FROM accounts a JOIN users u ON u.id = a.id
+        WHERE a.id = $1 AND a.erased_at IS NULL
+        """,
+        user_id,
     )
     return AccountAccess(user_id, "personal", "owner", tier, tier) if tier is not None else None
 
@@ -190,7 +194,7 @@ async def session_access(
         FROM sessions s
         JOIN users u ON u.id = s.user_id
         JOIN accounts a ON a.id = s.user_id
-        WHERE s.user_id = $1 AND s.id = $2 AND s.revoked_at IS NULL
+        WHERE s.user_id = $1 AND s.id = $2 AND s.revoked_at IS NULL AND a.erased_at IS NULL
           AND s.refreshed_at > now() - make_interval(days => $3)
         """,
         user_id,
@@ -211,7 +215,7 @@ async def company_access(connection: ReadConnection, user_id: UUID) -> list[Acco
         FROM members m
         JOIN accounts a ON a.id = m.account_id
         JOIN accounts p ON p.id = m.user_id
-        WHERE m.user_id = $1
+        WHERE m.user_id = $1 AND a.erased_at IS NULL AND p.erased_at IS NULL
         """,
         user_id,
     )

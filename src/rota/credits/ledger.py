@@ -182,6 +182,16 @@ async def grant(tx: AccountTransaction, amount_micros: int, key: str) -> bool:
     return True
 
 
+async def granted_micros(tx: AccountReader, key: str) -> int:
+    """What the grant with this key added."""
+    amount: int = await tx.fetchval(
+        "SELECT -granted FROM entries WHERE account_id = $1 AND key = $2",
+        tx.account_id,
+        f"grant/{key}",
+    )
+    return amount
+
+
 async def set_returned(
     tx: AccountTransaction, kind: Return, total_micros: int, reference: str
 ) -> int:

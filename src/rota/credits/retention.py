@@ -61,3 +61,11 @@ async def release_some(tx: AccountTransaction, limit: int) -> int:
     for row in rows:
         await holds.release(tx, RunId(row["task_id"], row["run"]))
     return len(rows)
+
+
+async def steps_cut_at(tx: AccountReader) -> datetime | None:
+    """Steps of runs that ended before can be deleted. None: all are there."""
+    found: datetime | None = await tx.fetchval(
+        "SELECT steps_cut_at FROM balances WHERE account_id = $1", tx.account_id
+    )
+    return found

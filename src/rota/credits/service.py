@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.credits import alerts, ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
@@ -193,6 +194,9 @@ async def _record(
         return PaymentChange()
     new = await ledger.top_up(tx, of_cents(payment.amount_cents), payment.id)
     change = PaymentChange(paid=payment.amount_cents if new else 0)
+    if new and not await accounts.is_open(tx):
+        # It was paid after the erasure. The operator has to refund it.
+        log.error("payment_of_erased_account", payment_id=payment.id, account_id=account)
     if state is not None:
         refunded = await ledger.set_returned(
             tx, "refund", of_cents(state.refunded_cents), payment.id

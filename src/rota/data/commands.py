@@ -21,8 +21,16 @@ from rota.data.queries import Erasure
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import Database
+from rota.platform.errors import Conflict
 
 PAGE = 500
+
+
+class KeyUsed(Conflict):
+    def __init__(self, key: str, amount_cents: int) -> None:
+        super().__init__(
+            f"The key {key} was used before, for ${usd(amount_cents)}. Use another key."
+        )
 
 
 async def list_command(db: Database, limit: int) -> None:
@@ -104,13 +112,17 @@ async def export_command(exports: Exports, account_id: UUID, path: Path | None) 
 async def grant_command(
     db: Database, account_id: UUID, amount_cents: int, reason: str, key: str
 ) -> bool:
-    """Adds money to an account. False if the key was used before."""
+    """Adds money to an account. False if the key was used before, for the same amount."""
     async with db.write(account_id) as tx:
         subject = await accounts.subject(tx)
         if subject is None or subject.erased_at is not None:
             raise AccountNotFound(account_id)
         await journal.lock_account(tx)
-        if not await ledger.grant(tx, amount_cents * MICROS_PER_CENT, key):
+        amount_micros = amount_cents * MICROS_PER_CENT
+        if not await ledger.grant(tx, amount_micros, key):
+            before_micros = await ledger.granted_micros(tx, key)
+            if before_micros != amount_micros:
+                raise KeyUsed(key, before_micros // MICROS_PER_CENT)
             return False
         await journal.append(tx, "credits.granted", {"amountCents": amount_cents})
         tx.record("credits.grant_entered", {"key": key, "reason": reason})

@@ -42,6 +42,8 @@ LEASE_S = 60.0
 # A request that was accepted before can still write. The longest are calls of tools.
 CONFIRM_S = 600.0
 MAX_BACKOFF_S = 600.0
+# How often Temporal is asked to delete histories, for about two minutes.
+HISTORY_ATTEMPTS = 7
 MAX_ERROR_LENGTH = 500
 
 _AFTER: dict[Stage, Stage] = {
@@ -92,6 +94,9 @@ class Erasing:
             "audit": self._audit,
         }
         stage = erasure.stage
+        if stage == "ending":
+            await self._end(erasure)
+            return
         while stage != "confirm":
             await stages[stage](erasure)
             stage = _AFTER[stage]
@@ -145,22 +150,34 @@ class Erasing:
             for start in range(0, len(page), AT_ONCE):
                 await asyncio.gather(
                     *(
-                        self._forget_runs(each.id, each.run)
+                        self._forget_runs(erasure, each.id, each.run)
                         for each in page[start : start + AT_ONCE]
                         if each.hosted
                     )
                 )
             task_ids = [each.id for each in page]
             await self._redis.delete(*map(key_of, task_ids))
-            async with self._db.removal(erasure.account_id, lock_s=5) as tx:
-                await journal.lock_account(tx)
-                await credits_retention.note_cut(tx, None)
-                rows = await runs.delete_steps(tx, task_ids) + await tasks.delete(tx, task_ids)
-                await queries.progress(tx, "tasks", rows, due_in_s=LEASE_S)
+            more = True
+            while more:
+                async with self._db.removal(erasure.account_id, lock_s=5) as tx:
+                    await journal.lock_account(tx)
+                    await credits_retention.note_cut(tx, None)
+                    rows = await runs.delete_steps(tx, task_ids, ROWS)
+                    more = rows == ROWS
+                    if not more:
+                        rows += await tasks.delete(tx, task_ids)
+                    await queries.progress(tx, "tasks", rows, due_in_s=LEASE_S)
 
-    async def _forget_runs(self, task_id: UUID, newest: int) -> None:
+    async def _forget_runs(self, erasure: Erasure, task_id: UUID, newest: int) -> None:
+        """Histories have IDs only. If Temporal keeps failing, the texts do not wait for them."""
         for run in range(1, newest + 1):
-            await runs.delete_history(self._temporal, task_id, run)
+            try:
+                await runs.delete_history(self._temporal, task_id, run)
+            except Exception as error:
+                if erasure.attempts < HISTORY_ATTEMPTS:
+                    raise
+                task = ids.to_wire("task", task_id)
+                log.error("erasure_history_left", task=task, run=run, error=repr(error))
 
     async def _tables(self, erasure: Erasure) -> None:
         """Deletes every row of the tables that keep nothing."""
@@ -198,10 +215,14 @@ class Erasing:
         if left_s > 0:
             await self._save(erasure, "confirm", due_in_s=left_s)
             return
-        # Raises while the processor fails: the erasure has not ended before.
-        await ending.end_all(self._db, self._processor, erasure.account_id)
         for stage in (self._holds, self._tasks, self._tables, self._person, self._audit):
             await stage(erasure)
+        await self._save(erasure, "ending")
+        await self._end(erasure)
+
+    async def _end(self, erasure: Erasure) -> None:
+        """Raises while the processor fails: the erasure has not ended before."""
+        await ending.end_all(self._db, self._processor, erasure.account_id)
         async with self._db.removal(erasure.account_id) as tx:
             await queries.finish(tx)
             account = ids.to_wire("acct", erasure.account_id)

@@ -15,7 +15,7 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.companies import queries as invitations
 from rota.companies.members import Members
-from rota.data import queries
+from rota.data import queries, tables
 from rota.data.errors import RecentSignInRequired, SoleOwner, wrong_name
 from rota.data.queries import Erasure
 from rota.events import journal
@@ -126,7 +126,8 @@ class Erasures:
             member = await member_queries.find(tx, caller.user_id)
             if member is None or member.role != "owner":
                 raise membership.RightEnded
-        stopped.user_ids = [*user_ids, tx.account_id]
+        # Also members who joined while this waited for the lock.
+        stopped.user_ids = [*await accounts.member_ids(tx), tx.account_id]
         stopped.secret_hashes = await credentials.delete_keys(tx)
         if subject.kind == "personal":
             stopped.session_ids = await credentials.revoke_sessions(tx)
@@ -136,7 +137,10 @@ class Erasures:
         await servers.delete_servers(tx)
         for stop in self._stops:
             await stop(tx)
+        for table in tables.ERASED_AT_ONCE:
+            await queries.delete_all(tx, table)
         await journal.lock_account(tx)
+        await events.close_account(tx)
         await tasks.cancel_all(tx)
         await events.drop_runs(tx)
         by = caller.user_id if caller else None

@@ -4,10 +4,11 @@ All lines show the same moment. The first is a manifest. The last has the number
 type and a digest of all lines before it: without it, the export is not complete.
 """
 
+import contextlib
 import hashlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -15,12 +16,14 @@ from uuid import UUID
 from pydantic.alias_generators import to_camel
 
 from rota.accounts import erasure as accounts
+from rota.accounts.service import AccountNotFound
 from rota.auth.caller import Caller
 from rota.data import metrics
 from rota.data.errors import AccountErased
 from rota.data.tables import EXPORTED, Table
 from rota.platform import clock, json
 from rota.platform.db import AccountReader, Database
+from rota.platform.errors import RateLimited
 from rota.platform.ids import to_wire
 from rota.platform.shares import Shares
 
@@ -46,6 +49,8 @@ _PREFIXES = {
     ),
     **dict.fromkeys(("shaped_by",), "user"),
     "server_id": "mcp",
+    "webhook_id": "wh",
+    "event_id": "evt",
     "schedule_id": "sched",
     "saved_with": "key",
 }
@@ -63,7 +68,7 @@ class Exports:
         # Each keeps a database connection.
         self._shares = Shares("exports", _BUSY, total=2, per_account=1, waiting=0, wait_s=0)
 
-    async def stream(self, caller: Caller, check: Check) -> AsyncIterator[bytes]:
+    async def stream(self, caller: Caller, check: Check) -> AsyncGenerator[bytes]:
         """The export. `check` raises if the caller cannot read it anymore."""
         async with self._shares.place(caller.account_id):
             async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
@@ -73,6 +78,11 @@ class Exports:
 
     async def for_operator(self, account_id: UUID) -> AsyncIterator[bytes]:
         async with self._db.write(account_id) as tx:
+            subject = await accounts.subject(tx)
+            if subject is None:
+                raise AccountNotFound(account_id)
+            if subject.erased_at is not None:
+                raise AccountErased
             tx.record("account.exported", {})
 
         async def nothing() -> None:
@@ -98,7 +108,9 @@ class Exports:
                 yield manifest
                 for table in EXPORTED:
                     async for rows in _pages(tx, table):
-                        await check()
+                        # A busy account is no reason to end its export.
+                        with contextlib.suppress(RateLimited):
+                            await check()
                         if time.monotonic() > ends_at:
                             raise CutOff
                         assert table.exported is not None

@@ -8,7 +8,7 @@ from uuid import UUID
 from rota.accounts.model import Kind
 from rota.platform.db import AccountReader, AccountTransaction, Database, WriteConnection
 
-Stage = Literal["holds", "plans", "tasks", "tables", "person", "audit", "confirm"]
+Stage = Literal["holds", "plans", "tasks", "tables", "person", "audit", "confirm", "ending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +189,11 @@ async def finish(tx: AccountTransaction) -> None:
         """,
         tx.account_id,
     )
+
+
+async def delete_all(tx: AccountTransaction, table: str) -> None:
+    """Deletes the account's rows in a table of `tables.ERASED_AT_ONCE`."""
+    await tx.execute(f"DELETE FROM {table} WHERE account_id = $1", tx.account_id)  # noqa: S608
 
 
 async def delete_rows(tx: AccountTransaction, table: str, owner: str, limit: int) -> int:

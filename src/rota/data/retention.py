@@ -44,6 +44,10 @@ CHARGE_MARGIN = timedelta(days=1)
 Piece = Callable[[AccountTransaction], Awaitable[tuple[int, bool] | None]]
 
 
+class LeaseLost(Exception):
+    """Another worker applies retention now."""
+
+
 class Busy(Exception):
     """Others have locked the account for too long."""
 
@@ -63,9 +67,14 @@ class Retention:
         self._issuer = issuer
         self._rules = rules
         self._now = now
+        # Renews the worker's lease. False: another worker has it.
+        self._renew: Callable[[], Awaitable[bool]] | None = None
 
-    async def apply(self, account_id: UUID) -> dict[str, int]:
+    async def apply(
+        self, account_id: UUID, renew: Callable[[], Awaitable[bool]] | None = None
+    ) -> dict[str, int]:
         """Deletes everything of an account that is too old. The number of rows of each kind."""
+        self._renew = renew
         now = self._now()
         async with self._db.read(account_id) as tx:
             subject = await accounts.subject(tx)
@@ -103,6 +112,8 @@ class Retention:
                     done = await piece(tx)
             except LockNotAvailableError:
                 done = None
+                if isinstance(piece, _Paged):
+                    piece.undo()
             if done is None:
                 busy += 1
                 if busy >= MAX_BUSY:
@@ -114,6 +125,8 @@ class Retention:
             total += rows
             if not more:
                 return total
+            if self._renew is not None and not await self._renew():
+                raise LeaseLost
             await asyncio.sleep(time.perf_counter() - started)
 
     async def _tasks(self, account_id: UUID, before: datetime) -> int:
@@ -161,17 +174,36 @@ def _events(before: datetime) -> Piece:
     return cut
 
 
-class _OldTasks:
-    """Deletes tasks that are too old, from the oldest on."""
+class _Paged:
+    """A piece that remembers where the one before it stopped."""
 
     def __init__(self, before: datetime) -> None:
         self._before = before
-        self._after = UUID(int=0)
+        self._after: UUID | None = None
+        # Whether all tasks so far were old enough.
+        self._settled = True
+        self._saved: tuple[UUID | None, bool] = (None, True)
+
+    def begin(self) -> None:
+        self._saved = (self._after, self._settled)
+
+    def undo(self) -> None:
+        """The transaction of the last piece was rolled back."""
+        self._after, self._settled = self._saved
 
     async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+        raise NotImplementedError
+
+
+class _OldTasks(_Paged):
+    """Deletes tasks that are too old, from the oldest on."""
+
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+        self.begin()
         if not await events.try_lock(tx):
             return None
-        page = await tasks.page(tx, self._after, self._before, TASKS, created_before=None)
+        after = self._after or UUID(int=0)
+        page = await tasks.page(tx, after, self._before, TASKS, created_before=None)
         free = [each.id for each in page if each.finished and each.unneeded]
         needed = await credits_retention.held_among(tx, free)
         needed |= await schedules.listed_among(tx, free)
@@ -179,7 +211,11 @@ class _OldTasks:
         rows = 0
         if chosen:
             await credits_retention.note_cut(tx, self._before + CHARGE_MARGIN)
-            rows = await runs.delete_steps(tx, chosen) + await tasks.delete(tx, chosen)
+            rows = await runs.delete_steps(tx, chosen, ROWS)
+            if rows == ROWS:
+                tx.record("retention.applied", {"kind": "tasks", "tasks": 0, "rows": rows})
+                return rows, True
+            rows += await tasks.delete(tx, chosen)
             details = {"kind": "tasks", "tasks": len(chosen), "rows": rows}
             tx.record("retention.applied", details)
         if page:
@@ -187,21 +223,20 @@ class _OldTasks:
         return rows, len(page) == TASKS
 
 
-class _OldSteps:
+class _OldSteps(_Paged):
     """Deletes the steps of tasks that ended long ago. It remembers up to which task it has, so a
     task is looked at once."""
 
-    def __init__(self, before: datetime) -> None:
-        self._before = before
-        self._after: UUID | None = None
-        # Whether all tasks so far were old enough.
-        self._settled = True
-
     async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+        self.begin()
         if not await events.try_lock(tx):
             return None
         if self._after is None:
             self._after = await queries.steps_before(tx)
+            # A task that was retried has steps again.
+            again = await runs.first_with_steps(tx, self._after)
+            if again is not None:
+                self._after = UUID(int=again.int - 1)
         limit = first_from(self._before)
         page = await tasks.page(tx, self._after, self._before, TASKS, created_before=limit)
         finished = [each.id for each in page if each.finished]
@@ -209,10 +244,12 @@ class _OldSteps:
         chosen = [task_id for task_id in finished if task_id not in held]
         rows = 0
         if chosen:
-            rows = await runs.delete_steps(tx, chosen)
+            rows = await runs.delete_steps(tx, chosen, ROWS)
         if rows:
             await credits_retention.note_cut(tx, self._before + CHARGE_MARGIN)
             tx.record("retention.applied", {"kind": "steps", "rows": rows})
+        if rows == ROWS:
+            return rows, True  # The same tasks again.
         if page:
             self._after = page[-1].id
             await self._remember(tx, [each.id for each in page], set(chosen))

@@ -14,7 +14,7 @@ import structlog
 from rota.data import metrics, queries
 from rota.data.erasing import Erasing
 from rota.data.erasure import LANE
-from rota.data.retention import Busy, Retention
+from rota.data.retention import Busy, LeaseLost, Retention
 from rota.events.wakes import Wakes
 from rota.platform import clock
 from rota.platform.db import Database
@@ -23,8 +23,8 @@ from rota.platform.ids import new_uuid
 log = structlog.get_logger()
 
 LEASE = "retention"
-# Longer than any piece and its pauses. It is renewed before each account.
-LEASE_S = 900.0
+# Longer than any piece and its pauses. It is renewed between pieces, at most once in a while.
+LEASE_S, RENEW_S = 900.0, 60.0
 PAGE = 100
 # An account has its turn once a day, and again soon if it was busy or its turn failed.
 TURN_EVERY_S, AGAIN_S = 86_400.0, 900.0
@@ -51,8 +51,8 @@ class DataSweep:
         self._every_s = every_s
         self._holder = new_uuid()
         self._woken = asyncio.Event()
-        # When retention looks next, in monotonic time.
-        self._next_look = 0.0
+        # When the lease is renewed, in monotonic time.
+        self._renew_at = 0.0
 
     @property
     def has_room(self) -> bool:
@@ -65,31 +65,40 @@ class DataSweep:
         self._woken.set()
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
-        listener = asyncio.create_task(self._wakes.listen(self))
+        """Works until it is cancelled. An erasure does not wait for retention."""
+        loops = [
+            asyncio.create_task(work)
+            for work in (self._wakes.listen(self), self._erase_forever(), self._retain_forever())
+        ]
         try:
-            while True:
-                self._woken.clear()
-                wait_s = await self._look()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await self._woken.wait()
+            await asyncio.gather(*loops)
         finally:
-            listener.cancel()
-            await asyncio.gather(listener, return_exceptions=True)
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
 
-    async def _look(self) -> float:
-        """Does what is due. Returns how long to wait."""
-        try:
-            due_in_s = await self.erase()
-            if time.monotonic() >= self._next_look:
+    async def _erase_forever(self) -> None:
+        while True:
+            self._woken.clear()
+            try:
+                due_in_s = await self.erase()
+                wait_s = clock.about(self._every_s)
+                if due_in_s is not None:
+                    wait_s = min(wait_s, max(due_in_s, 0.05))
+            except Exception as error:
+                wait_s = _failed(error)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._woken.wait()
+
+    async def _retain_forever(self) -> None:
+        while True:
+            try:
                 await self.apply_retention()
-                self._next_look = time.monotonic() + clock.about(self._every_s)
-        except Exception as error:
-            log.exception("data_sweep_failed", error=repr(error))
-            return clock.about(RETRY_S)
-        wait_s = max(0.0, self._next_look - time.monotonic())
-        return wait_s if due_in_s is None else min(wait_s, max(due_in_s, 0.05))
+                wait_s = clock.about(self._every_s)
+            except Exception as error:
+                wait_s = _failed(error)
+            await asyncio.sleep(wait_s)
 
     async def erase(self) -> float | None:
         """Continues every erasure that is due. Returns in how many seconds the next one is."""
@@ -112,9 +121,11 @@ class DataSweep:
                         return totals
                     again_s = TURN_EVERY_S
                     try:
-                        deleted = await self._retention.apply(account_id)
+                        deleted = await self._retention.apply(account_id, self._hold_lease)
                         for kind, rows in deleted.items():
                             totals[kind] = totals.get(kind, 0) + rows
+                    except LeaseLost:
+                        return totals
                     except Busy:
                         again_s = AGAIN_S
                     except Exception as error:
@@ -126,14 +137,26 @@ class DataSweep:
                     async with self._db.relay() as connection:
                         await queries.end_turn(connection, account_id, clock.about(again_s))
         finally:
+            self._renew_at = 0.0
             await queries.give_back_lease(self._db, LEASE, self._holder)
         return totals
 
     async def _hold_lease(self) -> bool:
-        return await queries.hold_lease(self._db, LEASE, self._holder, LEASE_S)
+        now = time.monotonic()
+        if now < self._renew_at:
+            return True
+        held = await queries.hold_lease(self._db, LEASE, self._holder, LEASE_S)
+        self._renew_at = now + RENEW_S if held else 0.0
+        return held
 
     async def _due(self) -> list[tuple[UUID, float]]:
         async with self._db.relay() as connection:
             due = await queries.due_accounts(connection, PAGE)
         metrics.LAG_SECONDS.set(due[0][1] if due else 0)
         return due
+
+
+def _failed(error: Exception) -> float:
+    """How long to wait before the next attempt."""
+    log.exception("data_sweep_failed", error=repr(error))
+    return clock.about(RETRY_S)

@@ -85,6 +85,28 @@ TABLES: tuple[Table, ...] = (
     _erased("mcp_checks", "toolServerCheck", "server_id, id", hidden="id"),
     _erased("mcp_tools", "tool", "server_id, name"),
     _erased("mcp_servers", "toolServer", prefix="mcp", hidden="sealed_headers check_due_at"),
+    _erased("webhook_deliveries", "webhookDelivery", "webhook_id, id", prefix="dlv"),
+    _erased(
+        "webhooks",
+        "webhook",
+        prefix="wh",
+        hidden="sealed_secret sealed_old_secret due_at leased_until revision",
+        reason="deleted at once, with their secrets",
+    ),
+    _erased("notices", reason="what a worker has not looked at yet"),
+    _erased(
+        "notification_items",
+        order="user_id, kind, channel, subject",
+        reason="what the next messages are about",
+    ),
+    _erased("notification_queues", order="user_id, kind, channel", reason="when messages are sent"),
+    _erased(
+        "notification_settings",
+        "notificationSettings",
+        "user_id",
+        hidden="sealed_chat_url",
+        reason="deleted at once, with the URLs of chats",
+    ),
     _erased("members", "member", "user_id"),
     _erased("invitations", "invitation", prefix="inv", hidden="token_hash"),
     _erased("api_keys", "key", prefix="key", hidden="secret_hash"),
@@ -130,5 +152,7 @@ TABLES: tuple[Table, ...] = (
         "erasures", "the record of the erasure, which a restore applies again", order="account_id"
     ),
 )
+# They say where something is sent, and have the secrets for it. The rows that refer to them go too.
+ERASED_AT_ONCE = ("webhooks", "notification_settings", "notification_queues")
 ERASED = tuple(table for table in TABLES if table.fate == "erased")
 EXPORTED = tuple(table for table in TABLES if table.exported is not None)

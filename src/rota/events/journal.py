@@ -9,6 +9,7 @@ from uuid import UUID
 from rota.events.access import Sight
 from rota.platform import json
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.errors import Forbidden
 from rota.platform.ids import new_uuid, to_wire
 
 # A call of a run begins or ends. `kind` in their data says whether it is a model call.
@@ -36,6 +37,20 @@ class Event:
     task_id: UUID | None
     data: dict[str, Any]
     created_at: datetime
+
+
+class AccountClosed(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("The account was erased. It cannot be used any more.")
+
+
+async def lock_open_account(tx: AccountTransaction) -> None:
+    """As `lock_account`, for what must not start in an account that is erased."""
+    erased = await tx.fetchval(
+        "SELECT erased FROM account_heads WHERE account_id = $1 FOR UPDATE", tx.account_id
+    )
+    if erased:
+        raise AccountClosed
 
 
 async def lock_account(tx: AccountTransaction) -> bool:

@@ -65,6 +65,11 @@ async def drop_instructions(tx: AccountTransaction) -> None:
     )
 
 
+async def close_account(tx: AccountTransaction) -> None:
+    """From now on, no run starts in the account."""
+    await tx.execute("UPDATE account_heads SET erased = true WHERE account_id = $1", tx.account_id)
+
+
 async def drop_runs(tx: AccountTransaction) -> None:
     """Deletes the instructions about runs of an account that is erased."""
     await tx.execute(

@@ -137,7 +137,7 @@ class Delivery:
         """Where the message goes. None: the user has left, or does not want it any more."""
         if queue.kind not in preferences.kinds(queue.channel):
             return None
-        if not await members.is_member(tx, queue.user_id):
+        if not await accounts.is_open(tx) or not await members.is_member(tx, queue.user_id):
             return None
         if queue.channel == "mail":
             return await accounts.verified_email(tx, queue.user_id)

@@ -204,7 +204,14 @@ class Stripe:
 
     async def end(self, subscription_id: str) -> None:
         with _stripe_call("end"):
-            found = await self._v1.subscriptions.retrieve_async(subscription_id)
+            try:
+                found = await self._v1.subscriptions.retrieve_async(subscription_id)
+            except stripe.InvalidRequestError as error:
+                if error.code != "resource_missing":
+                    raise
+                # Another account at Stripe had it. This one cannot renew it.
+                log.error("subscription_to_end_unknown", subscription_id=subscription_id)
+                return
             if found.status in ("canceled", "incomplete_expired"):
                 return
             # With proration, Stripe also credits invoices that were never paid.

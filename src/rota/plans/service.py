@@ -19,7 +19,7 @@ from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
 from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
-from rota.platform import clock
+from rota.platform import clock, ids
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction, Database
 
 log = structlog.get_logger()
@@ -75,6 +75,17 @@ class Plans:
             return None
         if not await queries.lock_account(tx):
             log.error("subscription_unknown_account", subscription_id=reported.id)
+            return None
+        if reported.status != "ended" and not await accounts.is_open(tx):
+            # It was paid after the erasure. Nobody could cancel it.
+            log.error(
+                "subscription_of_erased_account",
+                subscription_id=reported.id,
+                account_id=ids.to_wire("acct", tx.account_id),
+            )
+            payload = {"subscriptionId": reported.id}
+            await outbox.put(tx, Instruction(tx.account_id, END, None, payload))
+            tx.record("subscription.refused", payload)
             return None
         current = await queries.find(tx, product)
         state = await self.save_transition(tx, product, current, reported)

@@ -68,6 +68,13 @@ def general_problems(settings: "Settings") -> Iterator[str]:
         )
     if (settings.temporal_tls_cert_file is None) != (settings.temporal_tls_key_file is None):
         yield "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
+    for kind, least in settings.retention_min_days.items():
+        most = settings.retention_max_days.get(kind)
+        if most is not None and least > most:
+            yield (
+                f"ROTA_RETENTION_MIN_DAYS of {kind} is {least}, which is more than "
+                f"ROTA_RETENTION_MAX_DAYS, {most}"
+            )
     yield from _mail_problems(settings)
 
 

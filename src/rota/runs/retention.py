@@ -8,18 +8,37 @@ from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 from temporalio.service import RPCError, RPCStatusCode
 
 from rota.platform import ids
-from rota.platform.db import AccountTransaction
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.temporal import Temporal
 from rota.runs.contracts import workflow_id
 
 
-async def delete_steps(tx: AccountTransaction, task_ids: Sequence[UUID]) -> int:
+async def delete_steps(tx: AccountTransaction, task_ids: Sequence[UUID], limit: int) -> int:
+    """Deletes some of the tasks' steps. Returns how many: fewer than the limit if none is left."""
+    # All steps of an account are in one partition, so `ctid` identifies a row.
     done = await tx.execute(
-        "DELETE FROM steps WHERE account_id = $1 AND task_id = ANY($2)",
+        """
+        DELETE FROM steps WHERE account_id = $1 AND ctid = ANY (ARRAY(
+            SELECT ctid FROM steps WHERE account_id = $1 AND task_id = ANY($2) LIMIT $3))
+        """,
         tx.account_id,
         list(task_ids),
+        limit,
     )
     return int(done.rpartition(" ")[2])
+
+
+async def first_with_steps(tx: AccountReader, last: UUID) -> UUID | None:
+    """The first task, up to this one, that has steps."""
+    found: UUID | None = await tx.fetchval(
+        """
+        SELECT task_id FROM steps WHERE account_id = $1 AND task_id <= $2
+        ORDER BY task_id LIMIT 1
+        """,
+        tx.account_id,
+        last,
+    )
+    return found
 
 
 async def delete_history(temporal: Temporal, task_id: UUID, run: int) -> None:

@@ -10,6 +10,7 @@ from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion, Approval
 from rota.credits import holds, metrics
+from rota.credits import retention as credits_retention
 from rota.credits.allowance import AllowanceOf, bring_up_to_date
 from rota.credits.money import of_cents
 from rota.events import journal
@@ -33,6 +34,7 @@ from rota.tasks.errors import (
     NestingTooDeep,
     OptionNotHosted,
     ParentEnded,
+    StepsDeleted,
     VersionNotFound,
 )
 from rota.tasks.model import Task
@@ -155,6 +157,9 @@ class TaskCreation:
         run uses the newest version and every gate opens again. A retired agent has no newer
         version, and a fork keeps the version that it was made for.
         """
+        if start_at == "failure" and await _has_lost_steps(tx, task):
+            # It would repeat calls that were made, and nobody would be asked.
+            raise StepsDeleted
         before = await approval_policies.version_of(tx, task)
         agent = before
         if start_at == "start" and task.forked_from is None:
@@ -187,7 +192,7 @@ class TaskCreation:
         parent, agent = new.parent, new.agent
         if new.is_hosted and parent is None:
             # Before the policies are read, and before a lock on the balance.
-            await journal.lock_account(tx)
+            await journal.lock_open_account(tx)
         task = await self.build(tx, new)
         start = None
         if task.hosted and agent is not None:
@@ -265,6 +270,7 @@ class TaskCreation:
         start_at: str,
     ) -> None:
         """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
+        await journal.lock_open_account(tx)
         await self._place_hold(tx, task, agent, parent)
         if task.deadline is not None:
             await transitions.set_deadline(tx, task)
@@ -297,6 +303,12 @@ def for_task(agent: AgentVersion, task: Task) -> AgentVersion:
     """The agent as the task's run uses it: with the policies and the model of the task."""
     policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
     return replace(agent, inherited_approval=policies, model=task.model or agent.model)
+
+
+async def _has_lost_steps(tx: AccountReader, task: Task) -> bool:
+    """Whether retention has deleted steps of tasks that ended when this one did."""
+    cut_at = await credits_retention.steps_cut_at(tx)
+    return cut_at is not None and task.finished_at is not None and task.finished_at < cut_at
 
 
 async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:

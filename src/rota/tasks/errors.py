@@ -138,6 +138,14 @@ class DeadlinePassed(Conflict):
         )
 
 
+class StepsDeleted(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The steps of the task are older than the account keeps them, so a run cannot continue "
+            "after them. Retry from the start."
+        )
+
+
 class OutputNotWritable(Conflict):
     def __init__(self) -> None:
         super().__init__(
