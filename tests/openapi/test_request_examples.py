@@ -41,6 +41,11 @@ class Sender:
         if operation == "create_rule":
             servers = (await self._person.get("/api/mcp")).json()["servers"]
             body = body | {"serverId": servers[0]["id"]}
+        if operation == "erase_account":
+            # The person is still needed for the examples after it.
+            leaving = await self._service.sign_in()
+            account = (await leaving.get("/api/me")).json()["account"]
+            return await leaving.request("DELETE", path, json=body | {"name": account["name"]})
         if "{id}" in path:
             path = path.replace("{id}", await self._resource(operation))
             path = path.replace("{userId}", ids.to_wire("user", self._person.user_id))

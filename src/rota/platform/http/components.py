@@ -32,7 +32,6 @@ TAGS = {
     "Connect pass": "A paid add-on for personal accounts. It allows more than one tool server.",
     "Companies": "Accounts that several users share, with roles. They need a session token.",
     "Audit": "Who did what: a chain of entries that can be verified.",
-    "Notifications": "What you are told by mail and in a chat, and how to turn it off.",
     "Policies": "Who can decide in the account, and what waits for a decision. They need a session "
     "token.",
     "Data": "Everything that the account owns: its export and its erasure. They need the session "
