@@ -31,10 +31,15 @@ def run_sql(migration: str) -> None:
     connection = op.get_bind()
     # This also begins the transaction, which the next line does not.
     connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(LOCK_TIMEOUT_S * 1000)}")
-    driver = connection.connection.driver_connection
-    assert driver is not None
+    driver = _driver()
     await_only(driver.execute(_sql(migration)))
     await_only(_record(driver, Path(migration).stem))
+
+
+def _driver() -> Any:
+    driver = op.get_bind().connection.driver_connection
+    assert driver is not None
+    return driver
 
 
 async def _record(driver: Any, migration: str) -> None:
@@ -46,6 +51,9 @@ async def _record(driver: Any, migration: str) -> None:
 def run_concurrently(migration: str) -> None:
     """Sends each statement by itself and outside a transaction, as CREATE INDEX CONCURRENTLY
     needs. Every statement ends with a semicolon at the end of a line."""
+    # Alembic has read the version in this transaction, and PostgreSQL keeps the snapshot of that
+    # query until the next one. A concurrent index would wait for it forever.
+    await_only(_driver().execute("SELECT 1"))
     statements = re.split(r";[ \t]*$", _sql(migration), flags=re.MULTILINE)
     await_only(_run_each(statements, Path(migration).stem))
 
