@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "rota"
 
 TABLES: dict[str, set[str]] = {
     "platform": {"idempotency_keys"},
-    "accounts": {"accounts", "identities", "members", "users"},
+    "accounts": {"accounts", "erased_identities", "identities", "members", "users"},
     "auth": {"api_key_hashes", "api_keys", "sessions", "signing_keys", "used_id_tokens"},
     "audit": {"audit_checkpoints", "audit_entries", "audit_heads"},
     "payments": {"customers"},

@@ -57,6 +57,12 @@ ALTER TABLE accounts NO FORCE ROW LEVEL SECURITY;
 INSERT INTO retention_turns (account_id, due_at) SELECT id, now() FROM accounts;
 ALTER TABLE accounts FORCE ROW LEVEL SECURITY;
 
+-- Hashes of the identities of erased users. A user who returns gets no second trial or allowance.
+CREATE TABLE erased_identities (
+    hash bytea PRIMARY KEY
+);
+GRANT SELECT, INSERT ON erased_identities TO rota_app;
+
 -- Accounts that are being erased, or were. A row stays, to be applied again after a restore.
 CREATE TABLE erasures (
     account_id   uuid PRIMARY KEY,

@@ -275,6 +275,12 @@ async def test_nothing_is_left_but_money_records(
         assert (await fresh.get("/api/tasks")).json()["total"] == 0
         assert (await fresh.get("/api/credits/transactions")).json()["total"] <= 1
         async with world.service.owner() as connection:
+            trial, made = await connection.fetchrow(
+                "SELECT trial_ends_at, created_by FROM accounts WHERE id = $1", fresh.user_id
+            )
+        # Erasing an account and signing in again gives no second trial or free allowance.
+        assert (trial, made) == (None, fresh.user_id)
+        async with world.service.owner() as connection:
             await connection.execute(
                 "UPDATE users SET name = NULL, email = NULL, verified_email = NULL"
             )

@@ -21,7 +21,7 @@ from tests.sizes import size
 
 # Tables without tenants: they locate accounts, or belong to the service itself.
 DIRECTORIES = {
-    *("identities", "api_key_hashes", "used_id_tokens", "signing_keys"),
+    *("identities", "erased_identities", "api_key_hashes", "used_id_tokens", "signing_keys"),
     *("agents", "agent_terms", "agent_versions", "alembic_version", "sweeps"),
 }
 

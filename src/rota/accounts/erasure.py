@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.accounts.model import Kind
+from rota.accounts.queries import IDENTITY_HASH
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 # Instead of the name.
@@ -82,7 +83,14 @@ async def close(tx: AccountTransaction, now: datetime) -> None:
 
 
 async def delete_identity(tx: AccountTransaction) -> None:
-    """The next sign-in of the same person creates a new user."""
+    """The next sign-in of the same person creates a new user, who is known to have been here."""
+    await tx.execute(
+        f"""
+        INSERT INTO erased_identities (hash)
+        SELECT {IDENTITY_HASH} FROM identities WHERE user_id = $1 ON CONFLICT DO NOTHING
+        """,  # noqa: S608
+        tx.user_id,
+    )
     await tx.execute("DELETE FROM identities WHERE user_id = $1", tx.user_id)
 
 

@@ -9,6 +9,9 @@ from uuid import UUID
 from rota.accounts.model import RETENTION_KINDS, Account, Kind, Policy, Retention, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
+# What stays of the identity of an erased user. An issuer contains no line feed.
+IDENTITY_HASH = "sha256(convert_to(issuer || chr(10) || subject, 'UTF8'))"
+
 
 @dataclass(frozen=True, slots=True)
 class OwnedAccount:
@@ -72,13 +75,16 @@ async def create_user(
     email: str | None,
     name: str | None,
     trial_ends_at: datetime | None,
+    *,
+    returns: bool = False,
 ) -> None:
-    """Creates a user, and the user's personal account with the same UUID."""
+    """Creates a user, and the user's personal account with the same UUID. For a user who returns,
+    the account counts as one that the user has made: it gets no trial and no free allowance."""
     await connection.execute(
         """
         WITH account AS (
-            INSERT INTO accounts (id, kind, name, trial_ends_at)
-            VALUES ($1, 'personal', coalesce($3, $2, 'Personal'), $4)
+            INSERT INTO accounts (id, kind, name, trial_ends_at, created_by)
+            VALUES ($1, 'personal', coalesce($3, $2, 'Personal'), $4, CASE WHEN $5::boolean THEN $1::uuid END)
         )
         INSERT INTO users (id, email, name) VALUES ($1, $2, $3)
         """,
@@ -86,7 +92,21 @@ async def create_user(
         email,
         name,
         trial_ends_at,
+        returns,
     )
+
+
+async def was_erased(connection: ReadConnection, issuer: str, subject: str) -> bool:
+    """Whether a user with this identity erased the account."""
+    found: bool = await connection.fetchval(
+        f"""
+        SELECT EXISTS (SELECT FROM erased_identities WHERE hash = (
+            SELECT {IDENTITY_HASH} FROM (VALUES ($1::text, $2::text)) AS given (issuer, subject)))
+        """,  # noqa: S608
+        issuer,
+        subject,
+    )
+    return found
 
 
 async def update_profile(
@@ -190,7 +210,8 @@ async def count_company(tx: AccountTransaction, limit: int) -> bool:
 
 
 async def is_self_made(tx: AccountReader) -> bool:
-    """Whether the account is a company that a user has created over the API."""
+    """Whether the account is a company that a user has created over the API, or the new account of
+    a user who erased an earlier one. Otherwise, each new account would be free money."""
     found = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 AND created_by IS NOT NULL", tx.account_id
     )

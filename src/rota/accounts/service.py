@@ -73,8 +73,11 @@ async def sign_in(
         candidate = new_uuid()
         if await queries.claim_identity(connection, profile.issuer, profile.subject, candidate):
             tx = await bind_account(connection, candidate, candidate)
-            ends = clock.now() + signup_trial if signup_trial else None
-            await queries.create_user(tx, candidate, profile.email, profile.name, ends)
+            returns = await queries.was_erased(tx, profile.issuer, profile.subject)
+            ends = clock.now() + signup_trial if signup_trial and not returns else None
+            await queries.create_user(
+                tx, candidate, profile.email, profile.name, ends, returns=returns
+            )
             await queries.set_verified_email(tx, verified_email)
             tx.record("account.created", {})
             return tx
