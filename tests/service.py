@@ -197,7 +197,9 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
     endpoints = stack.endpoints
     base = endpoints.database_url.rpartition("/")[0]
     port = free_port()
-    number = await _create_database(endpoints.database_url, name)
+    number = await _create_database(
+        endpoints.database_url, name, template=await _migrated(endpoints.database_url)
+    )
     settings = Settings(
         env="test",
         variant=variant,
@@ -217,7 +219,6 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
         database_statement_timeout_s=60,
     ).model_copy(update=changes)
     url = settings.database_url.get_secret_value()
-    await asyncio.to_thread(migrate, url)
     await rotation.ensure_key(url, Vault(settings.secret_key_bytes))
     if settings.env == "production":
         admin = endpoints.admin_database_url
@@ -256,10 +257,23 @@ async def drop_database(connection: "asyncpg.Connection[asyncpg.Record]", name: 
     await connection.execute(f"DROP DATABASE IF EXISTS {name}")
 
 
-async def _create_database(url: str, name: str) -> int:
+_templates: dict[str, str] = {}
+
+
+async def _migrated(url: str) -> str:
+    """A database with the newest schema, to copy. Migrating each one would take much longer."""
+    if url not in _templates:
+        name = "rota_template"
+        await _create_database(url, name)
+        await asyncio.to_thread(migrate, f"{url.rpartition('/')[0]}/{name}")
+        _templates[url] = name
+    return _templates[url]
+
+
+async def _create_database(url: str, name: str, template: str = "template1") -> int:
     connection = await asyncpg.connect(url)
     await drop_database(connection, name)
-    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     await connection.close()
     _databases.append(name)
     return len(_databases)
