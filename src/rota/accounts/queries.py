@@ -84,7 +84,8 @@ async def create_user(
         """
         WITH account AS (
             INSERT INTO accounts (id, kind, name, trial_ends_at, created_by)
-            VALUES ($1, 'personal', coalesce($3, $2, 'Personal'), $4, CASE WHEN $5::boolean THEN $1::uuid END)
+            VALUES ($1, 'personal', coalesce($3, $2, 'Personal'), $4,
+                    CASE WHEN $5::boolean THEN $1::uuid END)
         )
         INSERT INTO users (id, email, name) VALUES ($1, $2, $3)
         """,
