@@ -14,6 +14,7 @@ import pytest
 from rota import access_table
 from rota.app import create_app
 from rota.dev.stack import Stack
+from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
 from rota.platform import clock
 from rota.platform.settings import Settings
 from tests.audit import watch
@@ -212,6 +213,20 @@ async def webhooks(walk: Walk) -> None:
     await walk.send(person, "DELETE /api/webhooks/{id}", webhook)
 
 
+async def notifications(walk: Walk) -> None:
+    person = await walk.world.service.sign_in()
+    wanted = {
+        "content": "full",
+        "mail": {"kinds": ["task_failed"]},
+        "chat": {"kinds": ["task_failed"], "url": walk.peer.url, "service": "slack"},
+    }
+    await walk.send(person, "PUT /api/me/notifications", json=wanted)
+    await walk.send(person, "POST /api/me/notifications/test", json={"channel": "chat"})
+    tokens = UnsubscribeTokens(walk.world.service.settings.secret_keys)
+    token = tokens.sign(Subscription(person.user_id, person.user_id, "task_failed"))
+    await walk.send(person, "POST /api/unsubscribe/{token}", token)
+
+
 async def money(walk: Walk) -> None:
     person = await walk.world.person()
     settings = {"alertBelowCents": 100}
@@ -237,7 +252,8 @@ async def _bought(walk: Walk, base: str, buy: str, body: Any) -> None:
 
 
 PARTS: tuple[Callable[[Walk], Awaitable[None]], ...] = (
-    *(sign_in, companies, keys, servers, rules, tasks, schedules, webhooks, money),
+    *(sign_in, companies, keys, servers, rules, tasks, schedules, webhooks),
+    *(notifications, money),
 )
 ONLY = {"a": plans, "b": passes}
 

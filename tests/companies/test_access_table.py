@@ -20,8 +20,12 @@ from tests.companies.world import Company, busy_company
 from tests.service import Person, Service
 
 PAGE = Path(__file__).parents[2] / "docs" / "access.md"
-# Everything below /api needs a credential, except signing in.
-PUBLIC = {"/api/auth/config", "/api/auth/session", "/api/auth/code", "/api/auth/refresh"}
+# Everything below /api needs a credential, except signing in, and unsubscribing with the link in an
+# email.
+PUBLIC = {
+    *("/api/auth/config", "/api/auth/session", "/api/auth/code", "/api/auth/refresh"),
+    "/api/unsubscribe/{token}",
+}
 UNKNOWN = "01a19b981dc0709986b0d5496f03675a"
 REFUSED = (401, 403)
 
