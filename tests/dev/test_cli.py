@@ -38,10 +38,10 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
     }
     assert listed == {
         "Work with agents": [
-            *("inbox", "usage", "listen", "tasks", "agents", "tools", "schedules"),
-            *("policies", "rules", "receipt"),
+            *("inbox", "usage", "listen", "api", "mcp", "tasks", "agents", "tools", "schedules"),
+            *("notifications", "policies", "rules", "webhooks", "receipt"),
         ],
-        "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
+        "Sign in": ["login", "logout", "whoami", "profiles", "keys", "account"],
         "Run the service": ["dev", "serve", "worker", "admin"],
     }
 

@@ -57,7 +57,7 @@ def notification_routes(notifications: Notifications) -> APIRouter:
 
     @router.get("/api/me/notifications", summary="Get your notifications")
     async def get_notifications(caller: User) -> NotificationsResponse:
-        """Returns what you are told about the selected account, how, and what has become of your
+        """Returns what you are told about the selected account, how, and the state of your
         messages. At first you are told nothing."""
         return shown(await notifications.get(caller))
 
