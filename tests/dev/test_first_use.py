@@ -23,7 +23,7 @@ from rota.dev.demo.history import Company, write_history
 from rota.dev.processes import ComponentState, Status
 from rota.dev.stack import Stack
 from rota.platform.db import owner_connection
-from rota.platform.ids import new_uuid
+from rota.platform.ids import new_uuid, to_wire
 from rota.platform.settings import Settings
 from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.runs.runner import Runner, shown
@@ -204,7 +204,20 @@ async def test_the_history_is_clean_in_variant_b_too(stack: Stack) -> None:
             for user in (owner, member):
                 await admin.execute("INSERT INTO users (id, name) VALUES ($1, 'Ada')", user)
         account_id = await create_company(parts.db, "Fernhill", owner, tier="business", seats=3)
-        servers = {name: (f"mcp_{'0' * 32}", f"http://127.0.0.1/{name}/mcp") for name in SERVERS}
+        servers = {}
+        async with owner_connection(f"{server}/history_b") as admin:
+            for name in SERVERS:
+                server_id, address = new_uuid(), f"http://127.0.0.1/{name}/mcp"
+                await admin.execute(
+                    """
+                    INSERT INTO mcp_servers (account_id, id, name, url, transport, status,
+                                             last_checked_at, check_due_at, created_at, updated_at)
+                    VALUES ($1, $2, $3, $4, 'streamable-http', 'CONNECTED',
+                            now(), now(), now(), now())
+                    """,
+                    *(account_id, server_id, name, address),
+                )
+                servers[name] = (to_wire("mcp", server_id), address)
         company = Company(account_id, "business", owner, member, servers)
         assert await write_history(parts, url, company) > 40
         assert await write_history(parts, url, company) == 0
