@@ -110,12 +110,14 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with parts, mcp.server.running():
+        async with parts:
+            # Before the task group of the MCP server, which would wrap the error in a group.
             await parts.check_start()
-            # These objects live as long as the process, so the collector can skip them.
-            gc.collect()
-            gc.freeze()
-            yield
+            async with mcp.server.running():
+                # These objects live as long as the process, so the collector can skip them.
+                gc.collect()
+                gc.freeze()
+                yield
 
     app = FastAPI(
         title="Rota",
