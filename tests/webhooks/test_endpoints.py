@@ -196,13 +196,23 @@ async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_be
         await admin.post("/api/webhooks", {"url": URL}, headers=headers),
     ):
         assert refused.status_code == 403
+
+    async def reasons() -> tuple[str | None, ...]:
+        found = (await owner.get("/api/webhooks", headers=headers)).json()["webhooks"]
+        by_id = {each["id"]: each["disabledReason"] for each in found}
+        return tuple(by_id[each.json()["webhook"]["id"]] for each in (made, kept))
+
+    # The endpoint may be the admin's own.
+    assert await reasons() == ("member_removed", None)
+    hook = f"/api/webhooks/{made.json()['webhook']['id']}"
+    promoted = await owner.request("PATCH", path, json={"role": "admin"}, headers=headers)
+    assert promoted.status_code == 200
+    enabled = await admin.request("PATCH", hook, json={"enabled": True}, headers=headers)
+    assert enabled.status_code == 200, enabled.text
+    # Another user who changes the description does not make it theirs.
+    await owner.request("PATCH", hook, json={"description": "Orders"}, headers=headers)
     assert (await owner.delete(path, headers=headers)).status_code == 200
-    states = {
-        each["id"]: each["disabledReason"]
-        for each in (await owner.get("/api/webhooks", headers=headers)).json()["webhooks"]
-    }
-    assert states[made.json()["webhook"]["id"]] == "member_removed"
-    assert states[kept.json()["webhook"]["id"]] is None
+    assert await reasons() == ("member_removed", None)
 
 
 async def test_a_test_delivery_shows_request_and_response(

@@ -170,7 +170,8 @@ class CreateKey(Body):
     scopes: Annotated[
         Annotated[list[Scope], Field(min_length=1)] | None,
         doc(
-            "What the key can do. Default: every scope except `tasks:approve` and `audit:read`, "
+            "What the key can do. Default: every scope except `tasks:approve`, `audit:read` "
+            "and `webhooks:write`, "
             "which must be named: a key is a program, and an approval is a decision of a person.",
             _SCOPES,
         ),

@@ -36,11 +36,14 @@ class Members:
         authenticator: Authenticator,
         *,
         end_work: Sequence[EndWork],
+        end_management: EndWork,
         announce: Announce,
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._end_work = end_work
+        # Ends what only owners and admins can set up.
+        self._end_management = end_management
         self._announce = announce
 
     async def page(self, caller: Caller, limit: int, offset: int) -> tuple[list[Member], int]:
@@ -70,6 +73,8 @@ class Members:
                 raise AlwaysApprover
             await members.put(tx, before.user_id, role, body.approver)
             after = await _get(tx, user_id)
+            if before.role != "member" and after.role == "member":
+                await self._end_management(tx, user_id)
             if after != before:
                 data = {"role": after.role, "approver": after.approver}
                 await record(tx, "member.updated", before.user_id, caller.user_id, **data)
@@ -93,6 +98,8 @@ class Members:
                 raise AlwaysApprover
             await accounts.add_member(tx, user_id, new_role, approver)
             after = await _get(tx, user_id)
+            if before is not None and before.role != "member" and after.role == "member":
+                await self._end_management(tx, user_id)
             if after != before:
                 kind = "member.updated" if before else "member.added"
                 data = {"role": after.role, "approver": after.approver}

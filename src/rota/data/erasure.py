@@ -137,9 +137,10 @@ class Erasures:
         await servers.delete_servers(tx)
         for stop in self._stops:
             await stop(tx)
+        await journal.lock_account(tx)
+        # After the lock, as changes of webhooks do it.
         for table in tables.ERASED_AT_ONCE:
             await queries.delete_all(tx, table)
-        await journal.lock_account(tx)
         await events.close_account(tx)
         await tasks.cancel_all(tx)
         await events.drop_runs(tx)

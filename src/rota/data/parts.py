@@ -35,6 +35,7 @@ class DataParts(Outbound):
                 ending.disable_of,
                 withdrawal.withdraw_approvals_of,
             ),
+            end_management=ending.disable_of,
             announce=self.fanout.announce_removal,
         )
 

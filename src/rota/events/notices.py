@@ -35,7 +35,8 @@ async def put(
     tx: AccountTransaction, kind: Kind, subject: UUID, *, only_for: UUID | None = None
 ) -> None:
     who = audit.actor()
-    caused_by = who.user_id if who.kind == "user" else None
+    in_session = who.kind == "user" and (who.via or "").startswith("sess_")
+    caused_by = who.user_id if in_session else None
     add = "SELECT add_notice($1, $2, $3, $4)"
     if await tx.fetchval(add, kind, subject, caused_by, only_for):
         tx.wakes |= {LANE}

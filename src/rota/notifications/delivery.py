@@ -33,7 +33,7 @@ LEASE = timedelta(seconds=60)
 MAX_DELAY = timedelta(hours=1)
 GIVE_UP_AFTER = timedelta(days=1)
 # About a day of workers that die while they send.
-MAX_ATTEMPTS = 30
+MAX_ATTEMPTS = 60
 # Of a longer queue, the rest goes into the next message.
 PAGE = 200
 

@@ -1,4 +1,4 @@
-"""Disables the webhooks of a user who leaves the account."""
+"""Disables the webhooks of a user who leaves the account, or can no longer manage it."""
 
 from uuid import UUID
 
@@ -9,8 +9,8 @@ from rota.webhooks.turns import record
 
 
 async def disable_of(tx: AccountTransaction, user_id: UUID) -> None:
-    """Disables what the user saved last: the endpoint may be the user's own. A member who can
-    manage webhooks can enable it again."""
+    """Disables webhooks whose URL the user chose: the endpoint may be the user's own. A member who
+    can manage webhooks can enable them again."""
     await journal.lock_account(tx)
     for webhook_id in await queries.disable_of(tx, user_id):
         await record(tx, "webhook.disabled", webhook_id, reason="member_removed", error=None)

@@ -95,7 +95,8 @@ async def enable(tx: AccountTransaction, webhook_id: UUID, by: UUID) -> Webhook:
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL,
-            saved_by = $3, {_SUCCEEDS}, revision = revision + 1, updated_at = now(),
+            saved_by = CASE WHEN disabled_reason = 'member_removed' THEN $3 ELSE saved_by END,
+            {_SUCCEEDS}, revision = revision + 1, updated_at = now(),
             due_at = CASE WHEN leased_until > now() THEN leased_until ELSE now() END
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608

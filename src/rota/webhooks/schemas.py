@@ -41,7 +41,8 @@ WebhookDisabledReason = TypeAliasType(
         model.DisabledReason,
         doc(
             "`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: "
-            "the endpoint responded with 410. `member_removed`: the user who saved it left.",
+            "the endpoint responded with 410. `member_removed`: the user who chose its URL "
+            "left, or can no longer manage webhooks.",
             "failing",
         ),
     ],

@@ -99,7 +99,9 @@ class Webhooks:
             after = _patched(before, body, caller)
             if after != before:
                 changed = _changed(before, after)
-                after = await queries.change(tx, replace(after, saved_by=caller.user_id))
+                if after.url != before.url:
+                    after = replace(after, saved_by=caller.user_id)
+                after = await queries.change(tx, after)
                 await record(tx, "webhook.updated", after.id, **changed)
             if body.enabled is True and not after.enabled:
                 after = await queries.enable(tx, after.id, caller.user_id)
@@ -127,6 +129,7 @@ class Webhooks:
 
             async def work() -> WebhookSecretResponse:
                 before = await _lock(tx, webhook_id)
+                _check_sees(caller, before)
                 secret = new_secret()
                 sealed = self._vault.seal(
                     secret.encode(), seal_context(caller.account_id, before.id)
@@ -144,6 +147,7 @@ class Webhooks:
         """Sends all events from this one on again, or skips those before it."""
         async with self._changing(caller) as tx:
             before = await _lock(tx, webhook_id)
+            _check_sees(caller, before)
             last = await journal.last_sequence(tx)
             if body.from_sequence > last + 1:
                 raise BeyondLastEvent(last)
@@ -256,9 +260,15 @@ def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
     if after.events != webhook.events:
         # It sends what the caller sees, from now on.
         return replace(after, families=_families(sight))
-    if after.events is None and not _sees(sight, webhook.families):
-        raise SendsMore
+    _check_sees(caller, after)
     return after
+
+
+def _check_sees(caller: Caller, webhook: Webhook) -> None:
+    """Refuses a caller who cannot see all that the webhook sends."""
+    sight = _checked_sight(caller, webhook.events)
+    if webhook.events is None and not _sees(sight, webhook.families):
+        raise SendsMore
 
 
 def _sees(sight: Sight, families: list[str] | None) -> bool:

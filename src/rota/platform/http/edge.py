@@ -44,8 +44,9 @@ LINGER_S = 2.0
 REFUSAL = "rota.refusal"
 
 _VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-# Secrets in paths: the token of an invitation, also where no route matches.
-_SECRETS = re.compile(r"(?<=/api/invitations/)[^/]+|invite_[^/]+")
+# Secrets in paths: the token of an invitation, also where no route matches, and the token of a link
+# to unsubscribe.
+_SECRETS = re.compile(r"(?<=/api/invitations/)[^/]+|invite_[^/]+|(?<=/api/unsubscribe/)[^/]+")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
 # Headers of responses that do not set them.
 _DEFAULT_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))

@@ -499,7 +499,8 @@ WebhookDisabledReason: TypeAlias = Annotated[
     Literal["paused", "failing", "gone", "member_removed"], OpenEnum()
 ]
 """`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: the endpoint
-responded with 410. `member_removed`: the user who saved it left.
+responded with 410. `member_removed`: the user who chose its URL left, or can no longer manage
+webhooks.
 """
 
 WebhookState: TypeAlias = Annotated[Literal["active", "failing", "disabled"], OpenEnum()]
@@ -904,8 +905,9 @@ class CreateKey(Body):
     name: str
     """A display name, 1 to 100 characters."""
     scopes: list[Scope] | None = None
-    """What the key can do. Default: every scope except `tasks:approve` and `audit:read`, which must
-    be named: a key is a program, and an approval is a decision of a person.
+    """What the key can do. Default: every scope except `tasks:approve`, `audit:read` and
+    `webhooks:write`, which must be named: a key is a program, and an approval is a decision of a
+    person.
     """
     expires_at: AwareDatetime | None = None
     """When the key stops working: an ISO 8601 time with an offset, in the future. Default: never."""
