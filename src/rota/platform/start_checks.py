@@ -83,7 +83,8 @@ def _mail_problems(settings: "Settings") -> Iterator[str]:
         return
     name, address = parseaddr(settings.smtp_from or "")
     if not _ADDRESS.fullmatch(address) or not (name + address).isprintable():
-        yield "With ROTA_SMTP_HOST, ROTA_SMTP_FROM must be an address, such as Rota <rota@example.com>"
+        example = "Rota <rota@example.com>"
+        yield f"with ROTA_SMTP_HOST, ROTA_SMTP_FROM must be an address, such as {example}"
     if (settings.smtp_user is None) != (settings.smtp_password is None):
         yield "set both ROTA_SMTP_USER and ROTA_SMTP_PASSWORD, or neither"
 
