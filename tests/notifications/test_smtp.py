@@ -12,6 +12,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.delivery import MAX_ATTEMPTS
 from rota.notifications.mail import render
 from rota.notifications.messages import test_message as message_of
 from rota.notifications.smtp import LogMailer, NoMailer, SmtpMailer, mailer_of
@@ -188,8 +189,8 @@ async def test_a_queue_whose_workers_die_is_given_up_at_last(desk: Desk) -> None
     await waiting(await program(person))
     await desk.sender()._take_notices(set())
     async with desk.service.owner() as connection:
-        tire = "UPDATE notification_queues SET attempts = 30 WHERE user_id = $1"
-        await connection.execute(tire, person.user_id)
+        tire = "UPDATE notification_queues SET attempts = $2 WHERE user_id = $1"
+        await connection.execute(tire, person.user_id, MAX_ATTEMPTS)
     await desk.send()
     assert (await delivery(person, "approval_waiting"))["state"] == "failed"
     assert desk.mails(person) == []
