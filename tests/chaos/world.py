@@ -159,7 +159,7 @@ class World:
         return found
 
     async def until(
-        self, person: Person, task_id: str, *statuses: str, deadline_s: float = 120
+        self, person: Person, task_id: str, *statuses: str, deadline_s: float = 300
     ) -> dict[str, Any]:
         async with asyncio.timeout(deadline_s):
             while (task := await self.task(person, task_id))["status"] not in statuses:

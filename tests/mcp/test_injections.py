@@ -174,7 +174,11 @@ async def test_another_server_behind_the_same_name_gets_no_call(world: World) ->
         await connect(program, theirs.url, "peer")
         for task, review in zip(tasks, reviews, strict=True):
             body = {"review": shown(review)}
-            response = await world.person.post(f"/api/tasks/{task['id']}/approve", body)
+            refused = await world.person.post(f"/api/tasks/{task['id']}/approve", body)
+            assert refused.status_code == 409, refused.text
+            response = await world.person.post(
+                f"/api/tasks/{task['id']}/reject", body | {"resume": True}
+            )
             assert response.status_code == 200, response.text
         for task in tasks:
             await world.runner.until(world.person, task, "COMPLETED", deadline_s=DEADLINE_S)
