@@ -150,12 +150,12 @@ async def test_each_kind_has_its_own_messages(desk: Desk) -> None:
 async def test_a_message_can_be_without_content(desk: Desk) -> None:
     person = await desk.person(content="minimal")
     bot = await program(person)
-    task = await waiting(bot, "Dismiss Ada")
-    await failed(bot, "Pay Bob")
+    task = await waiting(bot, "Dismiss Lovelace")
+    await failed(bot, "Pay Bobbington")
     await desk.send()
     for mail in desk.mails(person):
-        assert "Ada" not in mail.as_string()
-        assert "Bob" not in mail.as_string()
+        assert "Lovelace" not in mail.as_string()
+        assert "Bobbington" not in mail.as_string()
     subjects = {str(mail["Subject"]) for mail in desk.mails(person)}
     assert subjects == {"Approval needed", "Task failed"}
     assert any(f"/reviews/{task['id']}" in text_of(mail) for mail in desk.mails(person))

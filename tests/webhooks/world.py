@@ -67,7 +67,9 @@ async def happen(
             await journal.append(tx, kind, {"number": number})
 
 
-async def until(person: Person, webhook: Webhook, deadline_s: float = 30, **wanted: Any) -> Webhook:
+async def until(
+    person: Person, webhook: Webhook, deadline_s: float = 120, **wanted: Any
+) -> Webhook:
     """Waits until the webhook has these values."""
     async with asyncio.timeout(deadline_s):
         while True:
