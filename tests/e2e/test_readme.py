@@ -116,7 +116,8 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
         assert f"http://127.0.0.1:{port + 8}/pay/cs_" in printed
         # Through the SDK, after the checkout.
         followed = printed.partition("/pay/cs_")[2]
-        assert re.search(r"\[step.finished\] \n\[task.completed\] It cost 0\.\d+ dollars", followed)
+        end = r"\[step\.finished\]\n\n\[task\.completed\]\nIt cost 0\.\d+ dollars"
+        assert re.search(end, followed), followed
         # The first lines in Python and in TypeScript print the output of the same task.
         assert followed.partition(" dollars.")[2].count("## Complaints") == 2
         await rota_dev("--stop", *where)
