@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from rota.notifications import sender as senders
+from rota.notifications.delivery import MAX_ATTEMPTS
 from rota.notifications.model import QueueId
 from tests.notifications.receivers import Channel
 from tests.notifications.world import Desk, delivery, failed, program, waiting
@@ -125,8 +126,8 @@ async def test_what_is_given_up_is_given_up_as_a_whole(desk: Desk) -> None:
             person.user_id,
             person.user_id,
         )
-        tire = "UPDATE notification_queues SET attempts = 30 WHERE user_id = $1"
-        await connection.execute(tire, person.user_id)
+        tire = "UPDATE notification_queues SET attempts = $2 WHERE user_id = $1"
+        await connection.execute(tire, person.user_id, MAX_ATTEMPTS)
     await desk.send()
     found = await delivery(person, "task_failed")
     assert (found["state"], found["waiting"]) == ("failed", 0)
