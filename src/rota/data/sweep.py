@@ -5,7 +5,6 @@ minutes. A request that begins an erasure wakes a worker at once.
 """
 
 import asyncio
-import contextlib
 import time
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from rota.data import metrics, queries
 from rota.data.erasing import Erasing
 from rota.data.erasure import LANE
 from rota.data.retention import Busy, LeaseLost, Retention
-from rota.events.wakes import Wakes
+from rota.events.wakes import Alarm, Wakes
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.ids import new_uuid
@@ -33,8 +32,6 @@ RETRY_S = 20.0
 
 
 class DataSweep:
-    lane = LANE
-
     def __init__(
         self,
         db: Database,
@@ -50,25 +47,19 @@ class DataSweep:
         self._wakes = wakes
         self._every_s = every_s
         self._holder = new_uuid()
-        self._woken = asyncio.Event()
+        self._alarm = Alarm(LANE)
         # When the lease is renewed, in monotonic time.
         self._renew_at = 0.0
-
-    @property
-    def has_room(self) -> bool:
-        return True
-
-    async def room(self) -> None:
-        pass
-
-    def wake(self) -> None:
-        self._woken.set()
 
     async def run(self) -> None:
         """Works until it is cancelled. An erasure does not wait for retention."""
         loops = [
             asyncio.create_task(work)
-            for work in (self._wakes.listen(self), self._erase_forever(), self._retain_forever())
+            for work in (
+                self._wakes.listen(self._alarm),
+                self._erase_forever(),
+                self._retain_forever(),
+            )
         ]
         try:
             await asyncio.gather(*loops)
@@ -79,7 +70,7 @@ class DataSweep:
 
     async def _erase_forever(self) -> None:
         while True:
-            self._woken.clear()
+            self._alarm.clear()
             try:
                 due_in_s = await self.erase()
                 wait_s = clock.about(self._every_s)
@@ -87,9 +78,7 @@ class DataSweep:
                     wait_s = min(wait_s, max(due_in_s, 0.05))
             except Exception as error:
                 wait_s = _failed(error)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._woken.wait()
+            await self._alarm.wait(wait_s)
 
     async def _retain_forever(self) -> None:
         while True:

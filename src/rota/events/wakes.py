@@ -40,6 +40,31 @@ class Sleeper(Protocol):
     def wake(self) -> None: ...
 
 
+class Alarm:
+    """Woken like a relay, for work that stays in the database until there is room for it."""
+
+    has_room = True
+
+    def __init__(self, lane: str) -> None:
+        self.lane = lane
+        self._woken = asyncio.Event()
+
+    async def room(self) -> None:
+        """Always has room."""
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def clear(self) -> None:
+        self._woken.clear()
+
+    async def wait(self, seconds: float) -> None:
+        """Until it is woken, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+
+
 class Wakes:
     def __init__(self, redis: Redis, database_id: Callable[[], Awaitable[str]]) -> None:
         self._redis = redis

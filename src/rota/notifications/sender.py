@@ -5,7 +5,6 @@ the next queue is due.
 """
 
 import asyncio
-import contextlib
 from collections import Counter as Tally
 from datetime import timedelta
 from uuid import UUID
@@ -15,7 +14,7 @@ from prometheus_client import Gauge
 
 from rota.events import notices
 from rota.events.notices import LANE, Notice
-from rota.events.wakes import Wakes
+from rota.events.wakes import Alarm, Wakes
 from rota.notifications import queries
 from rota.notifications.delivery import Delivery
 from rota.notifications.model import CHANNELS, KINDS, Channel, QueueId
@@ -50,10 +49,6 @@ FAILING_SECONDS = Gauge(
 
 
 class Sender:
-    """Woken like a relay of the outbox."""
-
-    lane = LANE
-
     def __init__(
         self,
         db: Database,
@@ -68,31 +63,19 @@ class Sender:
         self._wakes = wakes
         self._digest = digest
         self._has_mail = has_mail
-        self._woken = asyncio.Event()
+        self._alarm = Alarm(LANE)
         self._handling: dict[asyncio.Task[None], QueueId] = {}
-
-    @property
-    def has_room(self) -> bool:
-        return True
-
-    async def room(self) -> None:
-        """It always has room: what it cannot send yet stays in the database."""
-
-    def wake(self) -> None:
-        self._woken.set()
 
     async def run(self) -> None:
         """Sends what is due until it is cancelled."""
-        listener = asyncio.create_task(self._wakes.listen(self)) if self._wakes else None
+        listener = asyncio.create_task(self._wakes.listen(self._alarm)) if self._wakes else None
         try:
             while True:
-                self._woken.clear()
+                self._alarm.clear()
                 wait_s = await self._look()
                 # Many commits at once cost one look.
                 await asyncio.sleep(PAUSE_S)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await self._woken.wait()
+                await self._alarm.wait(wait_s)
         finally:
             if listener is not None:
                 listener.cancel()
@@ -154,7 +137,7 @@ class Sender:
     def _finished(self, task: asyncio.Task[None]) -> None:
         del self._handling[task]
         # Others may have waited for room.
-        self._woken.set()
+        self._alarm.wake()
 
     async def _take_notices(self, blocked: set[UUID]) -> bool:
         """Adds notices of some accounts to the queues of their users. Whether there may be more.
