@@ -1,5 +1,8 @@
 """In a company, only those are told who can act on it, as of the moment of sending."""
 
+import asyncio
+
+from rota.notifications import queries
 from tests.companies.world import Company, busy_company
 from tests.notifications.world import (
     Desk,
@@ -201,3 +204,29 @@ async def test_only_the_creator_of_a_failed_task_gets_something_to_do(desk: Desk
         [each["kind"] for each in (await shown(p))["deliveries"]] for p in (office.owner, other)
     ]
     assert kinds == [["task_failed"], []]
+
+
+async def test_a_user_who_leaves_and_unsubscribes_at_once_waits_for_no_deadlock(desk: Desk) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    await desk.send()
+    account_id = person.user_id
+    async with desk.parts.db.write(account_id, account_id) as unsubscribing:
+        await queries.preferences_for_change(unsubscribing, account_id)
+
+        async def leave() -> None:
+            async with desk.parts.db.write(account_id, account_id) as leaving:
+                await queries.forget(leaving, account_id)
+
+        left = asyncio.create_task(leave())
+        async with desk.service.owner() as connection, asyncio.timeout(10):
+            while not await connection.fetchval(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                "AND datname = current_database() AND query LIKE '%notification_%')"
+            ):
+                await asyncio.sleep(0.02)
+        # It waits for the settings, and has not locked a queue yet.
+        await unsubscribing.execute(
+            "SELECT FROM notification_queues WHERE account_id = $1 FOR UPDATE NOWAIT", account_id
+        )
+    await left

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from dataclasses import replace
 from datetime import timedelta
 from email.message import EmailMessage
@@ -18,6 +17,7 @@ from rota.notifications.messages import test_message as message_of
 from rota.notifications.smtp import LogMailer, NoMailer, SmtpMailer, mailer_of
 from rota.platform.settings import Settings
 from tests.e2e.production_parts import Authority
+from tests.forks import forked
 from tests.notifications.conftest import SENDER
 from tests.notifications.receivers import Mailbox
 from tests.notifications.world import Desk, delivery, program, shown, waiting
@@ -203,11 +203,12 @@ async def test_a_worker_that_dies_while_it_sends_costs_one_repetition(
     desk.mailbox.answers.clear()
     variables = {k: v for k, v in environment(desk.service.settings).items() if v not in ("()",)}
     with (tmp_path / "log").open("wb") as log:
-        worker = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", "worker"),
+        worker = await forked(
+            "rota.cli",
+            "worker",
             env=os.environ | variables,
-            stdout=log,
-            stderr=log,
+            stdout=log.fileno(),
+            stderr=log.fileno(),
         )
     try:
         await waiting(await program(person))

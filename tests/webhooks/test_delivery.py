@@ -3,6 +3,8 @@
 import asyncio
 
 from rota.composition import Composition
+from rota.events import journal
+from rota.restore.queries import skip_numbers
 from tests.service import Person, Service
 from tests.webhooks.receiver import OK, Received, Receiver, hang, response
 from tests.webhooks.world import (
@@ -263,6 +265,25 @@ async def test_events_that_are_gone_are_skipped_and_the_webhook_says_so(
     # The receiver has nothing with this number, so it notices as well.
     assert receiver.received[0].event["previousSequence"] == start + 6
     assert receiver.received[-1].event["type"] == "webhook.skipped"
+
+
+async def test_events_that_a_restore_has_lost_do_not_count_as_skipped(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    lost = {"restoredTo": "2026-11-17T09:30:00.000Z", "lostFrom": start + 2}
+    async with Composition(office.settings, pool_size=2) as parts:
+        async with parts.db.write(person.user_id) as tx:
+            await skip_numbers(tx, start + 50)
+            await journal.append(tx, "account.restored", lost | {"lostThrough": start + 50})
+        async with sending(office):
+            found = await until(person, webhook, confirmedSequence=start + 51)
+    assert found["skipped"] is None
+    assert [each.event["type"] for each in receiver.received] == [
+        "webhook.created",
+        "account.restored",
+    ]
 
 
 async def test_a_webhook_whose_events_are_all_gone_continues_with_the_next(

@@ -141,7 +141,7 @@ async def test_a_key_gets_deliveries_only_of_events_that_it_can_read(
 async def test_only_a_change_of_the_types_changes_what_a_webhook_may_send(person: Person) -> None:
     writer = await key_of(person, "tasks:read", "webhooks:write")
     narrow, _ = await create(writer, URL)
-    assert narrow["families"] == ["rule", "schedule", "step", "task"]
+    assert narrow["families"] == ["account", "rule", "schedule", "step", "task"]
     # A session that changes something else, or sends back what it read, widens nothing.
     for change in ({"description": "New"}, {**narrow, "url": URL + "/2"}, {"enabled": False}):
         assert (await patch(person, narrow, **change))["families"] == narrow["families"]

@@ -2,25 +2,20 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from rota.composition import Composition
+from tests.forks import Fork, forked
 from tests.service import Person, Service, environment, free_port
 from tests.webhooks.receiver import OK, Received, Receiver
 from tests.webhooks.world import create, happen, until
 
 
 @asynccontextmanager
-async def worker_process(service: Service) -> AsyncIterator[asyncio.subprocess.Process]:
+async def worker_process(service: Service) -> AsyncIterator[Fork]:
     settings = service.settings.model_copy(update={"worker_port": free_port()})
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "rota.cli", "worker"),
-        env=os.environ | environment(settings),
-        stdout=asyncio.subprocess.DEVNULL,
-    )
+    process = await forked("rota.cli", "worker", env=os.environ | environment(settings))
     try:
         yield process
     finally:

@@ -2,20 +2,50 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from rota.composition import Composition
 from rota.webhooks import dispatcher, progress, turns
+from rota.webhooks.model import HOLD_S
 from tests.service import Person, Service
-from tests.webhooks.receiver import OK, Received, Receiver, response
+from tests.webhooks.receiver import OK, Received, Receiver, hang, response
 from tests.webhooks.world import create, happen, patch, read, replay, sending, until, uuid_of
+
+
+async def taken(parts: Composition, person: Person, webhook: dict[str, Any]) -> progress.Claim:
+    """Takes a webhook as a worker does."""
+    async with parts.db.relay() as connection:
+        claims = await progress.claim(
+            connection,
+            {person.user_id},
+            limit=10,
+            failing=10,
+            lease_s=60,
+            taken={},
+            own=10,
+            shared=0,
+        )
+    [claim] = [each for each in claims if each.webhook.id == uuid_of(webhook)]
+    return claim
 
 
 async def slowly(_: Received) -> bytes:
     await asyncio.sleep(0.02)
     return OK
+
+
+class SlowlyOnce:
+    """Answers the first request when it is released, and the others at once."""
+
+    def __init__(self) -> None:
+        self.release = asyncio.Event()
+
+    async def __call__(self, _: Received) -> bytes:
+        await self.release.wait()
+        return OK
 
 
 async def test_a_turn_that_is_over_continues_with_the_next_one(
@@ -87,24 +117,16 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
     webhook, _ = await create(person, receiver.url + "/")
     async with Composition(office.settings, pool_size=4) as parts:
         await happen(parts, person, 5)
-        async with parts.db.relay() as connection:
-            [claim] = [
-                each
-                for each in await progress.claim(
-                    connection,
-                    {person.user_id},
-                    limit=10,
-                    failing=10,
-                    lease_s=60,
-                    taken={},
-                    own=10,
-                    shared=0,
-                )
-                if each.webhook.id == uuid_of(webhook)
-            ]
+        claim = await taken(parts, person, webhook)
+        async with office.owner() as connection:
+            await connection.execute(
+                "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
+            )
+        await taken(parts, person, webhook)
         paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
-        paused.lease_s = -1.0
+        paused.hold_s = -1.0
         await paused.take(claim)
+        await paused.aclose()
         assert receiver.received == []
         # Another worker has it now, and what the first one saves has no effect.
         async with parts.db.relay() as connection:
@@ -112,6 +134,117 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
             assert await progress.save(connection, claim, position, [], lease_s=60) is None
     found = await read(person, webhook)
     assert found["confirmedSequence"] == webhook["confirmedSequence"]
+
+
+async def test_a_worker_that_was_paused_continues_if_no_other_one_has_the_webhook(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 5)
+        claim = await taken(parts, person, webhook)
+        paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        paused.hold_s = -1.0
+        await paused.take(claim)
+        await paused.aclose()
+    assert receiver.sequences() == list(range(start + 1, start + 7))
+    assert (await read(person, webhook))["confirmedSequence"] == start + 6
+
+
+async def test_a_request_in_progress_ends_when_another_worker_has_the_webhook(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> set[UUID]:
+        raise OSError
+
+    monkeypatch.setattr(progress, "renew", refuse)
+    receiver.answers["/"] = hang
+    webhook, _ = await create(person, receiver.url + "/")
+    settings = office.settings.model_copy(update={"webhook_timeout_s": 60.0})
+    async with Composition(settings, pool_size=4) as parts:
+        await happen(parts, person, 5)
+        claim = await taken(parts, person, webhook)
+        first = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        sending_first = asyncio.create_task(first.take(claim))
+        await receiver.until(lambda: len(receiver.received) == 1)
+        async with office.owner() as connection:
+            await connection.execute(
+                "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
+            )
+        await taken(parts, person, webhook)
+        # Long before the endpoint's time is over.
+        async with asyncio.timeout(20):
+            await sending_first
+        await first.aclose()
+    assert len(receiver.received) == 1
+
+
+async def test_a_worker_does_not_take_a_webhook_that_it_is_sending_for(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def late(*_: object) -> set[UUID]:
+        raise OSError
+
+    monkeypatch.setattr(progress, "renew", late)
+    receiver.answers["/"] = slowly_once = SlowlyOnce()
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    async with sending(office, webhook_timeout_s=60.0) as parts:
+        await receiver.until(lambda: len(receiver.received) == 1)
+        for _ in range(5):
+            # Its time is over, as after a pause of the process.
+            async with office.owner() as connection:
+                await connection.execute(
+                    "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
+                )
+            await parts.webhook_dispatcher.look()
+        slowly_once.release.set()
+        await happen(parts, person, 3)
+        await until(person, webhook, 40, confirmedSequence=start + 4)
+    assert receiver.sequences() == list(range(start + 1, start + 5))
+
+
+async def test_another_worker_continues_soon_after_the_death_of_one(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 5)
+        await taken(parts, person, webhook)  # By a worker that is never heard of again.
+    async with sending(office):
+        await until(person, webhook, 20, confirmedSequence=webhook["confirmedSequence"] + 6)
+
+
+async def test_a_worker_keeps_a_webhook_while_its_endpoint_is_slow(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    async def very_slowly(_: Received) -> bytes:
+        await asyncio.sleep(3 * HOLD_S)
+        return OK
+
+    receiver.answers["/"] = very_slowly
+    webhook, _ = await create(person, receiver.url + "/")
+    async with sending(office, webhook_timeout_s=20.0), sending(office, webhook_timeout_s=20.0):
+        await until(person, webhook, 40, confirmedSequence=webhook["confirmedSequence"] + 1)
+    assert len(receiver.received) == 1
+
+
+async def test_a_worker_that_cannot_renew_its_webhooks_loses_no_event(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> set[UUID]:
+        raise OSError
+
+    monkeypatch.setattr(progress, "renew", refuse)
+    monkeypatch.setattr(turns, "RENEW_EVERY_S", 0.01)
+    receiver.answers["/"] = slowly
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    async with sending(office) as parts:
+        await happen(parts, person, 90)
+        await until(person, webhook, confirmedSequence=start + 91)
+    assert sorted(set(receiver.sequences())) == list(range(start + 1, start + 92))
 
 
 async def test_a_look_that_fails_is_repeated(
@@ -139,9 +272,10 @@ async def test_a_secret_that_cannot_be_read_is_a_failure_of_its_webhook_only(
     broken, _ = await create(person, receiver.url + "/broken", events=["task.failed"])
     good, _ = await create(person, receiver.url + "/good")
     async with office.owner() as connection:
-        # A secret that no key can open.
+        # A secret that no key can open. A worker that has the webhook already reads it again.
         await connection.execute(
-            "UPDATE webhooks SET sealed_secret = '\\x00' WHERE id = $1", uuid_of(broken)
+            "UPDATE webhooks SET sealed_secret = '\\x00', revision = revision + 1 WHERE id = $1",
+            uuid_of(broken),
         )
     await happen(worker, person, 3, "task.failed")
     await until(person, good, confirmedSequence=good["confirmedSequence"] + 4)

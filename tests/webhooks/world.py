@@ -96,9 +96,10 @@ def uuid_of(webhook: Webhook) -> UUID:
 
 
 @asynccontextmanager
-async def sending(service: Service) -> AsyncIterator[Composition]:
+async def sending(service: Service, **settings: Any) -> AsyncIterator[Composition]:
     """A worker that does nothing but send webhooks."""
-    async with Composition(service.settings, pool_size=8) as parts:
+    changed = service.settings.model_copy(update=settings)
+    async with Composition(changed, pool_size=8) as parts:
         task = asyncio.create_task(parts.webhook_dispatcher.run())
         try:
             yield parts

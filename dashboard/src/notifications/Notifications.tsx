@@ -3,7 +3,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { useState } from 'react';
 import { api } from '../api/client';
 import { meQuery } from '../api/queries';
-import { SectionHead } from '../settings/SectionHead';
+import { SettingsForm } from '../settings/SettingsForm';
 import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice, Notice } from '../ui/Notice';
@@ -19,7 +19,7 @@ const notificationsQuery = queryOptions({
   queryFn: () => api.notifications.get(),
 });
 
-/** What the person is told about this account, and how. */
+/** What the person is notified of in this account, and how. */
 export function Notifications() {
   const { data: me, error } = useQuery(meQuery);
   const found = useQuery(notificationsQuery);
@@ -47,16 +47,23 @@ function OfPerson({ account, stored }: { account: string; stored: NotificationsR
   });
   const change = (changes: Partial<Form>) => setTyped({ ...form, ...changes });
   return (
-    <form
-      className="stack-6"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
+    <SettingsForm
+      words={strings}
+      hint={strings.hint(account)}
+      saving={save}
+      changed={isChanged(form, stored)}
+      onSave={() => {
         setTried(true);
-        if (!incomplete && !save.isPending) save.mutate();
+        if (!incomplete) save.mutate();
       }}
+      onDiscard={typed && (() => setTyped(null))}
+      footer={
+        <>
+          <p className="small soft">{strings.digest(stored.digestMinutes)}</p>
+          <Deliveries deliveries={stored.deliveries} />
+        </>
+      }
     >
-      <SectionHead title={strings.name} hint={<SafeText>{strings.hint(account)}</SafeText>} />
       <MailFields form={form} stored={stored} onChange={change} test={<Test channel="mail" />} />
       <ChatFields
         form={form}
@@ -66,21 +73,7 @@ function OfPerson({ account, stored }: { account: string; stored: NotificationsR
         test={<Test channel="chat" />}
       />
       <ContentFields form={form} onChange={change} />
-      {save.error && <ErrorNotice error={save.error} />}
-      <p className="row">
-        <Button
-          look="primary"
-          type="submit"
-          busy={save.isPending}
-          disabled={!isChanged(form, stored)}
-        >
-          {strings.save}
-        </Button>
-        {typed && <Button onClick={() => setTyped(null)}>{strings.discard}</Button>}
-      </p>
-      <p className="small soft">{strings.digest(stored.digestMinutes)}</p>
-      <Deliveries deliveries={stored.deliveries} />
-    </form>
+    </SettingsForm>
   );
 }
 

@@ -6,11 +6,9 @@ import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { meQuery } from '../api/queries';
 import { canManage } from '../members/rules';
-import { SectionHead } from '../settings/SectionHead';
-import { Button } from '../ui/Button';
+import { SettingsForm } from '../settings/SettingsForm';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
-import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
 import { ApprovalFields, LimitFields } from './fields';
 import { approvalsOf, type Form, formOf, isChanged } from './form';
@@ -50,16 +48,31 @@ function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: Accoun
   });
   const change = (changes: Partial<Form>) => setTyped({ ...form, ...changes });
   return (
-    <form
-      className="stack-6"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
+    <SettingsForm
+      words={strings}
+      hint={strings.hint(account.name)}
+      saving={save}
+      changed={isChanged(form, stored)}
+      readOnly={!manages}
+      onSave={() => {
         setTried(true);
-        if (approvals && !save.isPending) save.mutate(approvals);
+        if (approvals) save.mutate(approvals);
       }}
+      onDiscard={typed && (() => setTyped(null))}
+      footer={
+        <p className="small soft">
+          {strings.rulesHint}{' '}
+          <Link
+            className="link"
+            to="/$account/settings/$section"
+            params={{ account: account.id, section: 'rules' }}
+          >
+            {strings.toRules}
+          </Link>
+          .
+        </p>
+      }
     >
-      <SectionHead title={strings.name} hint={<SafeText>{strings.hint(account.name)}</SafeText>} />
       {!manages && <p className="soft">{strings.onlyManagers}</p>}
       {account.kind === 'company' && (
         <ApprovalFields form={form} stored={stored} disabled={!manages} onChange={change} />
@@ -70,31 +83,6 @@ function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: Accoun
         error={tried && !approvals ? strings.amountWrong : undefined}
         onChange={change}
       />
-      {save.error && <ErrorNotice error={save.error} />}
-      {manages && (
-        <p className="row">
-          <Button
-            look="primary"
-            type="submit"
-            busy={save.isPending}
-            disabled={!isChanged(form, stored)}
-          >
-            {strings.save}
-          </Button>
-          {typed && <Button onClick={() => setTyped(null)}>{strings.discard}</Button>}
-        </p>
-      )}
-      <p className="small soft">
-        {strings.rulesHint}{' '}
-        <Link
-          className="link"
-          to="/$account/settings/$section"
-          params={{ account: account.id, section: 'rules' }}
-        >
-          {strings.toRules}
-        </Link>
-        .
-      </p>
-    </form>
+    </SettingsForm>
   );
 }

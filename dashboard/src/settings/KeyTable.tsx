@@ -3,6 +3,7 @@ import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { SafeText } from '../ui/SafeText';
 import { Ago, Day, useNow } from '../ui/Time';
+import { CountedTable } from './CountedTable';
 import { strings } from './strings';
 
 const words = strings.keys;
@@ -16,35 +17,18 @@ export function KeyTable({
   onRevoke: (key: ApiKey) => void;
 }) {
   return (
-    <section className="card" aria-labelledby="keys">
-      <div className="card-head">
-        <h3 id="keys">{words.active}</h3>
-        <Badge>{apiKeys.length}</Badge>
-      </div>
-      {apiKeys.length === 0 ? (
-        <p className="card-pad soft">{words.none}</p>
-      ) : (
-        <table className="table table-keys" aria-labelledby="keys">
-          <thead>
-            <tr>
-              <th scope="col">{words.keyName}</th>
-              <th scope="col">{words.scopes}</th>
-              <th scope="col">{words.created}</th>
-              <th scope="col">{words.lastUsed}</th>
-              <th scope="col">{words.expires}</th>
-              <th scope="col">
-                <span className="sr">{strings.action}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {apiKeys.map((key) => (
-              <KeyRow key={key.id} apiKey={key} onRevoke={() => onRevoke(key)} />
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
+    <CountedTable
+      id="keys"
+      title={words.active}
+      count={apiKeys.length}
+      none={words.none}
+      columns={[words.keyName, words.scopes, words.created, words.lastUsed, words.expires]}
+      action={strings.action}
+    >
+      {apiKeys.map((key) => (
+        <KeyRow key={key.id} apiKey={key} onRevoke={() => onRevoke(key)} />
+      ))}
+    </CountedTable>
   );
 }
 

@@ -11,7 +11,7 @@ import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
 import { ConfirmDialog } from './ConfirmDialog';
 import { CreateKeyDialog } from './CreateKeyDialog';
-import { FreshKey } from './FreshKey';
+import { FreshSecret } from './FreshSecret';
 import { KeyTable } from './KeyTable';
 import { McpAccess } from './McpAccess';
 import { SectionHead } from './SectionHead';
@@ -43,7 +43,20 @@ export function Keys() {
           </Button>
         )}
       </SectionHead>
-      {fresh && <FreshKey created={fresh} onStored={() => setFresh(null)} />}
+      {fresh && (
+        <FreshSecret
+          secret={fresh.secret}
+          title={
+            <>
+              “<SafeText>{fresh.key.name}</SafeText>” {words.ready}
+            </>
+          }
+          words={words}
+          onStored={() => setFresh(null)}
+        >
+          {words.copyNow}
+        </FreshSecret>
+      )}
       {error && <ErrorNotice error={error} />}
       {!data && !error && <Loading />}
       {data && <KeyTable apiKeys={data.keys} onRevoke={setRevoking} />}

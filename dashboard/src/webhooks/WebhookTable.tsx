@@ -1,4 +1,5 @@
 import type { Webhook, WebhookState } from '@rota/sdk';
+import { CountedTable } from '../settings/CountedTable';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { SafeText } from '../ui/SafeText';
@@ -26,56 +27,39 @@ export function WebhookTable({
   onOpen: (webhook: Webhook) => void;
 }) {
   return (
-    <section className="card" aria-labelledby="webhooks">
-      <div className="card-head">
-        <h3 id="webhooks">{strings.active}</h3>
-        <Badge>{webhooks.length}</Badge>
-      </div>
-      {webhooks.length === 0 ? (
-        <p className="card-pad soft">{strings.none}</p>
-      ) : (
-        <table className="table table-webhooks" aria-labelledby="webhooks">
-          <thead>
-            <tr>
-              <th scope="col">{strings.url}</th>
-              <th scope="col">{strings.state}</th>
-              <th scope="col">{strings.lastDelivered}</th>
-              <th scope="col">
-                <span className="sr">{strings.action}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {webhooks.map((webhook) => (
-              <tr key={webhook.id}>
-                <td>
-                  <p className="strong">
-                    <SafeText>{webhook.url}</SafeText>
-                  </p>
-                  <p className="small soft">
-                    <SafeText>{webhook.description ?? ''}</SafeText>{' '}
-                    <span className="mono faint tiny">
-                      {webhook.events?.join(', ') ?? strings.all}
-                    </span>
-                  </p>
-                </td>
-                <td>
-                  <StateBadge state={webhook.state} />
-                </td>
-                <td className="soft">
-                  {webhook.lastDeliveredAt ? <Ago at={webhook.lastDeliveredAt} /> : strings.never}
-                </td>
-                <td className="act end">
-                  <Button size="s" onClick={() => onOpen(webhook)}>
-                    {strings.open}
-                    <span className="sr"> {webhook.url}</span>
-                  </Button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </section>
+    <CountedTable
+      id="webhooks"
+      title={strings.active}
+      count={webhooks.length}
+      none={strings.none}
+      columns={[strings.url, strings.state, strings.lastDelivered]}
+      action={strings.action}
+    >
+      {webhooks.map((webhook) => (
+        <tr key={webhook.id}>
+          <td>
+            <p className="strong">
+              <SafeText>{webhook.url}</SafeText>
+            </p>
+            <p className="small soft">
+              <SafeText>{webhook.description ?? ''}</SafeText>{' '}
+              <span className="mono faint tiny">{webhook.events?.join(', ') ?? strings.all}</span>
+            </p>
+          </td>
+          <td>
+            <StateBadge state={webhook.state} />
+          </td>
+          <td className="soft">
+            {webhook.lastDeliveredAt ? <Ago at={webhook.lastDeliveredAt} /> : strings.never}
+          </td>
+          <td className="act end">
+            <Button size="s" onClick={() => onOpen(webhook)}>
+              {strings.open}
+              <span className="sr"> {webhook.url}</span>
+            </Button>
+          </td>
+        </tr>
+      ))}
+    </CountedTable>
   );
 }

@@ -2,13 +2,13 @@ import type { WebhookSecretResponse } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
+import { FreshSecret } from '../settings/FreshSecret';
 import { SectionHead } from '../settings/SectionHead';
 import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { CreateWebhookDialog } from './CreateWebhookDialog';
 import { webhooksQuery } from './data';
-import { FreshSecret } from './FreshSecret';
 import { strings } from './strings';
 import { WebhookPage } from './WebhookPage';
 import { WebhookTable } from './WebhookTable';
@@ -26,7 +26,16 @@ export function Webhooks() {
   const [fresh, setFresh] = useState<WebhookSecretResponse | null>(null);
   const show = (webhook?: string) => navigate({ search: { webhook } });
   const shown = data?.webhooks.find((each) => each.id === id);
-  const secret = fresh && <FreshSecret created={fresh} onStored={() => setFresh(null)} />;
+  const secret = fresh && (
+    <FreshSecret
+      secret={fresh.secret}
+      title={strings.ready}
+      words={strings}
+      onStored={() => setFresh(null)}
+    >
+      {strings.copyNow} {strings.webhookId}: <code>{fresh.webhook.id}</code>
+    </FreshSecret>
+  );
   if (shown) {
     return (
       <WebhookPage

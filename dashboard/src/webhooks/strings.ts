@@ -28,6 +28,7 @@ export const strings = {
     failing: 'Deliveries failed for three days.',
     gone: 'The endpoint responded with 410: it does not want events any more.',
     member_removed: 'The person who saved it has left the account.',
+    key_ended: 'The API key that chose its URL was revoked or has expired.',
   } satisfies Record<WebhookDisabledReason, string>,
   disabledTitle: 'This webhook is disabled',
   failingTitle: 'Deliveries fail',

@@ -1,7 +1,7 @@
 """What a queue has to tell its user, as of now.
 
 It is found when the message is sent, not when its cause happened: a review that was decided in the
-meantime is no news, and neither is one that the user cannot decide.
+meantime is left out, and so is one that the user cannot decide.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,6 +35,7 @@ _WHY_DISABLED: Mapping[DisabledReason, str] = {
     "failing": "Deliveries failed for three days. Correct the endpoint and enable the webhook.",
     "gone": "The endpoint returned status 410. Enable the webhook if this was a mistake.",
     "member_removed": "The user who saved it last has left. Enable it if it is still needed.",
+    "key_ended": "The API key that chose its URL has ended. Enable it if it is still needed.",
 }
 
 

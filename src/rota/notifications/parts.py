@@ -27,7 +27,7 @@ class NotificationParts:
         self.mailer = mailer or mailer_of(settings)
         self._db = db
         self._digest = timedelta(minutes=settings.digest_minutes)
-        tokens = UnsubscribeTokens(settings.secret_keys)
+        tokens = UnsubscribeTokens(settings.secret_keys, settings.cell)
         self._channels = (db, vault, self.mailer, ChatSender(egress), tokens)
         self._public_url = settings.public_url
 

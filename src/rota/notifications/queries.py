@@ -78,13 +78,18 @@ async def note_test(tx: AccountTransaction, user_id: UUID, at: datetime) -> None
 
 async def forget(tx: AccountTransaction, user_id: UUID) -> None:
     """Removes everything of a user who leaves the account."""
+    # The settings are locked before the queues, as by a request that changes them.
+    await tx.execute(
+        "DELETE FROM notification_settings WHERE account_id = $1 AND user_id = $2",
+        tx.account_id,
+        user_id,
+    )
     await _lock_all(tx, user_id)
-    for table in ("notification_settings", "notification_queues"):
-        await tx.execute(
-            f"DELETE FROM {table} WHERE account_id = $1 AND user_id = $2",  # noqa: S608
-            tx.account_id,
-            user_id,
-        )
+    await tx.execute(
+        "DELETE FROM notification_queues WHERE account_id = $1 AND user_id = $2",
+        tx.account_id,
+        user_id,
+    )
 
 
 async def _lock_all(tx: AccountTransaction, user_id: UUID) -> None:
@@ -103,7 +108,7 @@ Subscriber = tuple[UUID, Preferences]
 
 
 async def subscribers(tx: AccountReader) -> list[Subscriber]:
-    """Everyone in the account who wants to be told something."""
+    """Everyone in the account who wants to be notified of something."""
     rows = await tx.fetch(
         f"SELECT user_id, {_COLUMNS} FROM notification_settings WHERE account_id = $1",  # noqa: S608
         tx.account_id,

@@ -27,7 +27,7 @@ User = Annotated[Caller, Depends(allowed(session=True))]
 Token = Annotated[
     Text,
     Path(
-        description="The token of the link in a mail.",
+        description="The token of the link in an email.",
         examples=[examples.UNSUBSCRIBE_TOKEN],
         json_schema_extra=shared("UnsubscribeToken"),
     ),
@@ -57,16 +57,16 @@ def notification_routes(notifications: Notifications) -> APIRouter:
 
     @router.get("/api/me/notifications", summary="Get your notifications")
     async def get_notifications(caller: User) -> NotificationsResponse:
-        """Returns what you are told about the selected account, how, and the state of your
-        messages. At first you are told nothing."""
+        """Returns what you are notified of in the selected account, how, and the state of your
+        messages. At first you are notified of nothing."""
         return shown(await notifications.get(caller))
 
     @router.put(
         "/api/me/notifications", summary="Change your notifications", responses=documented(409)
     )
     async def put_notifications(caller: User, body: PutNotifications) -> NotificationsResponse:
-        """Replaces what you are told about the selected account. Only you are told: every member
-        has settings of their own. Mails need an address that your identity provider has verified
+        """Replaces what you are notified of in the selected account. Every member has settings of
+        their own. Emails need an address that your identity provider has verified
         (409)."""
         return shown(await notifications.put(caller, body))
 
@@ -94,8 +94,8 @@ def unsubscribe_routes(notifications: Notifications) -> APIRouter:
         responses=documented(404),
     )
     async def get_unsubscribe(request: Request, token: Token) -> Response | UnsubscribeResponse:
-        """Returns which mails the link in a mail turns off. It changes nothing, however often it is
-        opened. A browser is sent to a page that asks first. No authentication."""
+        """Returns which emails the link in an email turns off. It changes nothing, however often
+        it is opened. A browser is sent to a page that asks first. No authentication."""
         if "text/html" in request.headers.get("accept", ""):
             return RedirectResponse(f"/unsubscribe#{token}", status_code=303)
         found, subscribed = await notifications.subscription(token)
@@ -103,11 +103,11 @@ def unsubscribe_routes(notifications: Notifications) -> APIRouter:
 
     @router.post(
         "/api/unsubscribe/{token}",
-        summary="Turn off mails of a link",
+        summary="Turn off emails of a link",
         responses=documented(404),
     )
     async def unsubscribe(token: Token) -> UnsubscribeResponse:
-        """Turns off the mails of one kind about one account, as RFC 8058 wants it: mail programs
+        """Turns off the emails of one kind about one account, as RFC 8058 wants it: mail programs
         send this request with one click. The body is ignored. No authentication: the link is
         signed, and it can do nothing else."""
         found = await notifications.unsubscribe(token)

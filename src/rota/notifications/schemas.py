@@ -27,7 +27,7 @@ NotificationKind = TypeAliasType(
 )
 NotificationChannel = TypeAliasType(
     "NotificationChannel",
-    Annotated[model.Channel, doc("How a message reaches you: by mail or in a chat.", "mail")],
+    Annotated[model.Channel, doc("How a message reaches you: by email or in a chat.", "mail")],
 )
 MessageContent = TypeAliasType(
     "MessageContent",
@@ -49,8 +49,8 @@ MailTransport = TypeAliasType(
     Annotated[
         smtp.Transport,
         doc(
-            "How this service sends mail. `log`: it writes mails into its log, in development. "
-            "`off`: it sends no mail.",
+            "How this service sends email. `log`: it writes emails to its log, in development. "
+            "`off`: it sends no email.",
             "smtp",
         ),
     ],
@@ -69,18 +69,18 @@ DeliveryState = TypeAliasType(
 
 Kinds = Annotated[
     list[NotificationKind],
-    doc("What you want to be told this way.", ["approval_waiting"], max_length=20),
+    doc("What you want to be notified of this way.", ["approval_waiting"], max_length=20),
 ]
 
 
 class PutMail(Body):
-    """What you want to be told by mail."""
+    """What you want to be notified of by email."""
 
     kinds: Kinds
 
 
 class PutChat(Body):
-    """What you want to be told in a chat."""
+    """What you want to be notified of in a chat."""
 
     model_config = example_of("kinds", "url", "service")
 
@@ -100,7 +100,7 @@ class PutChat(Body):
 
 
 class PutNotifications(Body):
-    """Everything that you want to be told about the selected account."""
+    """Everything in the selected account that you want to be notified of."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
     mail: Annotated[PutMail, doc("Messages by email.")]
@@ -109,25 +109,25 @@ class PutNotifications(Body):
 
 @resource_of(PutMail)
 class MailNotifications(Wire):
-    """What you are told by mail."""
+    """What you are notified of by email."""
 
-    kinds: Annotated[list[NotificationKind], doc("What you are told.", ["approval_waiting"])]
+    kinds: Annotated[list[NotificationKind], doc("What you are notified of.", ["approval_waiting"])]
     address: Annotated[
         str | None,
         doc(
-            "Where mails go: the last address that your identity provider has verified. Null if "
+            "Where emails go: the last address that your identity provider has verified. Null if "
             "there is none.",
             "ada@example.com",
         ),
     ]
-    transport: Annotated[MailTransport, doc("How this service sends mail.")]
+    transport: Annotated[MailTransport, doc("How this service sends email.")]
 
 
 @resource_of(PutChat)
 class ChatNotifications(Wire):
-    """What you are told in a chat."""
+    """What you are notified of in a chat."""
 
-    kinds: Annotated[list[NotificationKind], doc("What you are told.", ["approval_waiting"])]
+    kinds: Annotated[list[NotificationKind], doc("What you are notified of.", ["approval_waiting"])]
     url: Annotated[
         str | None, doc("The URL of the webhook, shortened. Null if there is none.", _SHOWN_URL)
     ]
@@ -183,7 +183,7 @@ class NotificationDelivery(Wire):
 
 @resource_of(PutNotifications)
 class NotificationsResponse(Wire):
-    """What you are told about the selected account, and what has become of it."""
+    """What you are notified of in the selected account, and the state of your messages."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
     mail: Annotated[MailNotifications, doc("Messages by email.")]
@@ -219,7 +219,7 @@ class TestNotificationResponse(Wire):
 
 
 class UnsubscribeResponse(Wire):
-    """The mails that a link turns off."""
+    """The emails that a link turns off."""
 
-    kind: Annotated[NotificationKind, doc("What the mails are about.")]
-    subscribed: Annotated[bool, doc("Whether such mails are sent.", False)]
+    kind: Annotated[NotificationKind, doc("What the emails are about.")]
+    subscribed: Annotated[bool, doc("Whether such emails are sent.", False)]

@@ -30,7 +30,7 @@ from rota.notifications.schemas import PutChat, PutNotifications
 from rota.notifications.smtp import Mailer, Transport
 from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
 from rota.platform import clock
-from rota.platform.crypto import Vault
+from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.egress import EgressRefused
 from rota.platform.ids import to_wire
@@ -81,7 +81,7 @@ class Notifications:
             return Overview(preferences, address, await queries.queues(tx, caller.user_id))
 
     async def put(self, caller: Caller, body: PutNotifications) -> Overview:
-        """Replaces what the user is told. What waits for a kind that was turned off is dropped."""
+        """Replaces what the user is notified of. What waits for a kind that is turned off goes."""
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.preferences_for_change(tx, caller.user_id) or Preferences()
             after = self._changed_chat(caller, before, body.chat)
@@ -92,7 +92,7 @@ class Notifications:
                 chat_kinds=tuple(dict.fromkeys(body.chat.kinds)),
             )
             if after.chat_kinds and after.sealed_chat_url is None:
-                raise InvalidChat("url", "is needed to be told something in a chat")
+                raise InvalidChat("url", "is needed for notifications in a chat")
             address = await accounts.verified_email(tx, caller.user_id)
             if after.mail_kinds and address is None:
                 raise NoVerifiedAddress
@@ -159,18 +159,21 @@ class Notifications:
         assert found.chat_service is not None
         service: ChatService = found.chat_service
         context = seal_context(caller.account_id, caller.user_id)
-        url = self._vault.open(found.sealed_chat_url, context).decode()
+        try:
+            url = self._vault.open(found.sealed_chat_url, context).decode()
+        except SealBroken:
+            raise Refused("The URL of the chat cannot be read. Save it again.") from None
         await self._chat.send(caller.account_id, url, service, message)
 
     async def subscription(self, token: str) -> tuple[Subscription, bool]:
-        """What a link of a mail turns off, and whether it is on. Changes nothing."""
+        """What a link in an email turns off, and whether it is on. Changes nothing."""
         found = self._read(token)
         async with self._db.read(found.account_id, found.user_id) as tx:
             preferences = await queries.preferences(tx, found.user_id)
         return found, preferences is not None and found.kind in preferences.mail_kinds
 
     async def unsubscribe(self, token: str) -> Subscription:
-        """Turns off the mails that the link is about."""
+        """Turns off the emails that the link is about."""
         found = self._read(token)
         user_id = found.user_id
         async with self._db.write(found.account_id, user_id, check_member=False) as tx:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rota.notifications.model import KINDS, Kind
+from rota.platform import cell
 
 _SIGNATURE = 16
 _IDS = 32
@@ -30,16 +31,22 @@ class Subscription:
 class UnsubscribeTokens:
     """Signs with a key that is derived from the first secret key, and accepts all of them."""
 
-    def __init__(self, secret_keys: Sequence[bytes]) -> None:
+    def __init__(self, secret_keys: Sequence[bytes], cell: str | None = None) -> None:
+        self._cell = cell
         self._keys = [hashlib.sha256(b"rota unsubscribe" + key).digest() for key in secret_keys]
 
     def sign(self, subscription: Subscription) -> str:
         ids = subscription.account_id.bytes + subscription.user_id.bytes
         body = ids + subscription.kind.encode()
-        return base64.urlsafe_b64encode(_signature(self._keys[0], body) + body).decode().rstrip("=")
+        text = base64.urlsafe_b64encode(_signature(self._keys[0], body) + body).decode().rstrip("=")
+        return text if self._cell is None else f"{self._cell}.{text}"
 
     def read(self, token: str) -> Subscription | None:
         """None if the token is not one of ours."""
+        named, dot, rest = token.partition(".")
+        if dot and self._cell is not None:
+            cell.check("The link", named, self._cell)
+            token = rest
         try:
             raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):

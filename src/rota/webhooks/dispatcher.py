@@ -133,6 +133,7 @@ class Dispatcher:
                     taken=taken,
                     own=OWN_PLACES,
                     shared=max(0, SHARED_PLACES - _beyond_own(taken)),
+                    sending=[claim.webhook.id for claim in self._sending.values()],
                 )
                 due_s = await progress.next_due_s(connection)
         return claims, due_s
@@ -173,6 +174,7 @@ class Dispatcher:
         for task in sending:
             task.cancel()
         await asyncio.gather(*sending, return_exceptions=True)
+        await self._turns.aclose()
 
 
 def _beyond_own(taken: Counter[UUID]) -> int:

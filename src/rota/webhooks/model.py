@@ -5,11 +5,13 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-DisabledReason = Literal["paused", "failing", "gone", "member_removed"]
+DisabledReason = Literal["paused", "failing", "gone", "member_removed", "key_ended"]
 State = Literal["active", "failing", "disabled"]
 DeliveryOutcome = Literal["delivered", "failed"]
 # What a delivery without an event of the journal has.
 TEST_TYPE, TEST_SEQUENCE = "webhook.test", 0
+# For how long a worker keeps a webhook without renewing it.
+HOLD_S = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,9 @@ class Webhook:
     behind_since: datetime | None
     last_error: str | None
     delivered_at: datetime | None
+    # Who chose the URL, and the API key that did it. None: a session.
     saved_by: UUID
+    saved_with: UUID | None
     created_at: datetime
     updated_at: datetime
 

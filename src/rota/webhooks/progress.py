@@ -1,18 +1,21 @@
 """SQL of the workers that send: which webhooks they take, and what became of the deliveries.
 
-A worker takes a webhook for a while (`leased_until`), and longer with every progress that it saves.
-The lease and the revision must still be those of the claim: otherwise the worker stops.
+A worker that takes a webhook keeps other workers away for a moment (`due_at`), and renews this
+while it lives: a webhook of a worker that dies is due soon. `leased_until` names the claim, and
+changes with every progress that is saved. It and the revision must still be those of the claim:
+otherwise the worker stops.
 """
 
+import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from rota.platform.db import ReadConnection, WriteConnection
-from rota.webhooks.model import Delivery, Webhook
+from rota.webhooks.model import HOLD_S, Delivery, Webhook
 from rota.webhooks.queries import COLUMNS
 
 # Of each webhook, this many deliveries are kept, for at most this long.
@@ -24,10 +27,10 @@ _CLAIM = f"""
         SELECT w.account_id, w.id, w.due_at, false AS failing
         FROM webhooks w JOIN account_heads h USING (account_id)
         WHERE w.account_id = ANY($1::uuid[]) AND w.enabled AND w.due_at IS NULL
-          AND h.last_sequence > w.confirmed_sequence
+          AND h.last_sequence > w.confirmed_sequence AND w.id <> ALL($9::uuid[])
         UNION ALL
         SELECT w.account_id, w.id, w.due_at, w.attempts > 0 FROM webhooks w
-        WHERE w.due_at <= now() AND w.enabled
+        WHERE w.due_at <= now() AND w.enabled AND w.id <> ALL($9::uuid[])
     ), ranked AS (
         SELECT found.*, coalesce(taken.count, 0) + row_number() OVER (
             PARTITION BY account_id ORDER BY failing, due_at NULLS FIRST) > $7 AS beyond
@@ -47,12 +50,12 @@ _CLAIM = f"""
         WHERE w.enabled AND (w.due_at IS NULL OR w.due_at <= now())
         FOR UPDATE OF w SKIP LOCKED
     )
-    UPDATE webhooks w SET due_at = now() + make_interval(secs => $4),
+    UPDATE webhooks w SET due_at = clock_timestamp() + make_interval(secs => {HOLD_S}),
         leased_until = now() + make_interval(secs => $4)
     FROM picked WHERE w.account_id = picked.account_id AND w.id = picked.id
     RETURNING w.account_id AS owner, {_OF_WEBHOOK}
 """  # noqa: S608
-_DELIVERY_NAMES = tuple(field.name for field in fields(Delivery))
+_DELIVERY_NAMES = tuple(each.name for each in fields(Delivery))
 _INSERT_DELIVERIES = f"""
     INSERT INTO webhook_deliveries (account_id, webhook_id, {", ".join(_DELIVERY_NAMES)})
     SELECT $1, $2, new.*
@@ -65,10 +68,12 @@ _INSERT_DELIVERIES = f"""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A webhook that this worker sends for, until `webhook.leased_until`."""
+    """A webhook that this worker sends for."""
 
     account_id: UUID
     webhook: Webhook
+    # In monotonic time. The worker has the webhook for `HOLD_S` from then.
+    taken_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +94,18 @@ async def claim(
     taken: Mapping[UUID, int],
     own: int,
     shared: int,
+    sending: Collection[UUID] = (),
 ) -> list[Claim]:
-    """Takes webhooks of these accounts that have new events, and all that are due. At most
-    `failing` of them have failed before, so that those leave room for others. An account gets up to
-    `own`, less what is `taken` for it. `shared` more are for any accounts."""
+    """Takes webhooks of these accounts that have new events, and all that are due, but none that
+    this worker is `sending` for. At most `failing` of them have failed before, so that those leave
+    room for others. An account gets up to `own`, less what is `taken` for it. `shared` more are for
+    any accounts."""
     counted = list(taken), list(taken.values())
+    taken_at = time.monotonic()
     rows = await connection.fetch(
-        _CLAIM, list(accounts), limit, failing, lease_s, *counted, own, shared
+        _CLAIM, list(accounts), limit, failing, lease_s, *counted, own, shared, list(sending)
     )
-    return [Claim(values.pop("owner"), Webhook(**values)) for values in map(dict, rows)]
+    return [Claim(values.pop("owner"), Webhook(**values), taken_at) for values in map(dict, rows)]
 
 
 async def next_due_s(connection: ReadConnection) -> float | None:
@@ -138,6 +146,29 @@ async def count(connection: ReadConnection) -> tuple[int, int, float]:
     return row["disabled"], row["failing"], max(0.0, row["oldest_s"])
 
 
+async def renew(connection: WriteConnection, claims: Sequence[Claim]) -> set[UUID]:
+    """Keeps other workers away from webhooks. Returns those that this worker still has, without
+    those that a transaction is changing now."""
+    rows = await connection.fetch(
+        """
+        WITH held AS (
+            SELECT w.account_id, w.id FROM webhooks w
+            JOIN unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS mine (account_id, id, until)
+                ON w.account_id = mine.account_id AND w.id = mine.id
+            WHERE w.leased_until = mine.until AND w.enabled
+            FOR UPDATE OF w SKIP LOCKED
+        )
+        UPDATE webhooks w SET due_at = now() + make_interval(secs => $4)
+        FROM held WHERE w.account_id = held.account_id AND w.id = held.id RETURNING w.id
+        """,
+        [claim.account_id for claim in claims],
+        [claim.webhook.id for claim in claims],
+        [claim.webhook.leased_until for claim in claims],
+        HOLD_S,
+    )
+    return {row["id"] for row in rows}
+
+
 async def save(
     connection: WriteConnection,
     claim: Claim,
@@ -158,11 +189,11 @@ async def save(
     confirmed_at = max((each.sent_at for each in deliveries if each.delivered), default=None)
     # Nothing is left to send, so nothing fails, also if the events that failed are not wanted now.
     succeeds = confirmed_at is not None or (lease_s is None and not again)
-    # Read in `tests/audit`: an update that begins so is no change that somebody made.
+    # Read in `tests/audit`: an update that begins this way does not count as a change.
     row = await connection.fetchrow(
         f"""
         UPDATE webhooks SET due_at = CASE WHEN $5::float IS NOT NULL
-                THEN now() + make_interval(secs => $5) WHEN $6 THEN now() END,
+                THEN now() + make_interval(secs => {HOLD_S}) WHEN $6 THEN now() END,
             leased_until = now() + make_interval(secs => $5),
             confirmed_sequence = $7, previous_sequence = $8,
             delivered_at = coalesce($9::timestamptz, delivered_at),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rota.events.access import Sight
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.webhooks.model import TEST_TYPE, Delivery, DisabledReason, Webhook
+from rota.webhooks.model import HOLD_S, TEST_TYPE, Delivery, DisabledReason, Webhook
 
 _NAMES = tuple(field.name for field in fields(Webhook))
 COLUMNS = ", ".join(_NAMES)
@@ -24,8 +24,9 @@ _DELIVERY_COLUMNS = ", ".join(field.name for field in fields(Delivery))
 _CHANGED = """
     revision = revision + 1, updated_at = now(),
     due_at = CASE WHEN NOT enabled THEN NULL
-                  WHEN leased_until > now() THEN leased_until ELSE now() END
+                  WHEN leased_until > now() THEN due_at ELSE now() END
 """
+_UNCLAIMED = "disabled_reason IN ('member_removed', 'key_ended')"
 # Nothing fails any more.
 _SUCCEEDS = "attempts = 0, failing_since = NULL, behind_since = NULL, last_error = NULL"
 
@@ -56,12 +57,13 @@ async def find(tx: AccountReader, webhook_id: UUID, *, for_change: bool = False)
     return Webhook(**row) if row else None
 
 
-async def revisions(tx: AccountReader) -> dict[UUID, int]:
-    """The revision of each enabled webhook."""
+async def revisions(tx: AccountReader) -> dict[UUID, tuple[int, UUID | None]]:
+    """The revision of each enabled webhook, and the API key that chose its URL."""
     rows = await tx.fetch(
-        "SELECT id, revision FROM webhooks WHERE account_id = $1 AND enabled", tx.account_id
+        "SELECT id, revision, saved_with FROM webhooks WHERE account_id = $1 AND enabled",
+        tx.account_id,
     )
-    return {row["id"]: row["revision"] for row in rows}
+    return {row["id"]: (row["revision"], row["saved_with"]) for row in rows}
 
 
 async def insert(tx: AccountTransaction, webhook: Webhook) -> None:
@@ -73,6 +75,7 @@ async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET url = $3, description = $4, events = $5, families = $6, saved_by = $7,
+            saved_with = $8,
             attempts = CASE WHEN url = $3 THEN attempts ELSE 0 END,
             failing_since = CASE WHEN url = $3 THEN failing_since END,
             behind_since = CASE WHEN url = $3 THEN behind_since END,
@@ -87,29 +90,38 @@ async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
         webhook.events,
         webhook.families,
         webhook.saved_by,
+        webhook.saved_with,
     )
     return Webhook(**row)
 
 
-async def enable(tx: AccountTransaction, webhook_id: UUID, by: UUID) -> Webhook:
+async def enable(
+    tx: AccountTransaction, webhook_id: UUID, by: UUID, key_id: UUID | None, *, key_ended: bool
+) -> Webhook:
+    """If nobody is responsible for the URL any more, it is the user and the key that enable it.
+    `key_ended`: the key that chose the URL does not work any more."""
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL,
-            saved_by = CASE WHEN disabled_reason = 'member_removed' THEN $3 ELSE saved_by END,
+            saved_by = CASE WHEN $5 OR {_UNCLAIMED} THEN $3 ELSE saved_by END,
+            saved_with = CASE WHEN $5 OR {_UNCLAIMED} THEN $4 ELSE saved_with END,
             {_SUCCEEDS}, revision = revision + 1, updated_at = now(),
-            due_at = CASE WHEN leased_until > now() THEN leased_until ELSE now() END
+            due_at = now() + make_interval(
+                secs => CASE WHEN leased_until > now() THEN {HOLD_S} ELSE 0 END)
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
         tx.account_id,
         webhook_id,
         by,
+        key_id,
+        key_ended,
     )
     return Webhook(**row)
 
 
 async def retry(tx: AccountTransaction, webhook_id: UUID) -> Webhook:
     """Tries a failed delivery again at once. A worker that is trying continues."""
-    # Read in `tests/audit`: an update that begins so is no change of the webhook.
+    # Read in `tests/audit`: an update that begins this way does not count as a change.
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET due_at = CASE WHEN leased_until > now() THEN due_at ELSE now() END

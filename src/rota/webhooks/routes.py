@@ -40,7 +40,11 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         """Returns every webhook of the account."""
         found = await webhooks.all(caller)
         return WebhooksResponse(
-            webhooks=[schemas.Webhook.of(each) for each in found], total=len(found)
+            webhooks=[
+                schemas.Webhook.of(each, whole_url=caller.has_scope("webhooks:write"))
+                for each in found
+            ],
+            total=len(found),
         )
 
     @router.post(
@@ -64,7 +68,8 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
     async def get_webhook(caller: Reader, id: WebhookId) -> WebhookResponse:  # noqa: A002
         """Returns the webhook. `confirmedSequence` says how far deliveries have come."""
         webhook = await webhooks.get(caller, ids.from_wire("wh", id))
-        return WebhookResponse(webhook=schemas.Webhook.of(webhook))
+        whole_url = caller.has_scope("webhooks:write")
+        return WebhookResponse(webhook=schemas.Webhook.of(webhook, whole_url=whole_url))
 
     @router.patch("/api/webhooks/{id}", summary="Change a webhook", responses=documented(404))
     async def patch_webhook(
@@ -151,8 +156,10 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         found, total = await webhooks.deliveries(
             caller, ids.from_wire("wh", id), outcome, limit, offset
         )
+        whole_url = caller.has_scope("webhooks:write")
         return DeliveriesResponse(
-            deliveries=[schemas.Delivery.of(each) for each in found], total=total
+            deliveries=[schemas.Delivery.of(each, whole_url=whole_url) for each in found],
+            total=total,
         )
 
     return router

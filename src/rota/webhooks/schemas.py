@@ -1,6 +1,7 @@
 """Public schemas of webhooks."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from typing_extensions import TypeAliasType
 
@@ -42,11 +43,17 @@ WebhookDisabledReason = TypeAliasType(
         doc(
             "`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: "
             "the endpoint responded with 410. `member_removed`: the user who chose its URL "
-            "left, or can no longer manage webhooks.",
+            "left, or can no longer manage webhooks. `key_ended`: the API key that chose its URL "
+            "was revoked or has expired.",
             "failing",
         ),
     ],
 )
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/…"
 
 
 class SkippedEvents(Wire):
@@ -60,7 +67,14 @@ class Webhook(Wire):
     """An endpoint that receives the events of the account."""
 
     id: Annotated[str, doc("The ID of the webhook, `wh_…`.", examples.WEBHOOK_ID)]
-    url: Annotated[str, doc("Where events are sent.", URL)]
+    url: Annotated[
+        str,
+        doc(
+            "Where events are sent. An API key without `webhooks:write` gets only its origin, such "
+            "as `https://example.com/…`: the rest is often a secret.",
+            URL,
+        ),
+    ]
     description: Annotated[str | None, doc("What it is for.", DESCRIPTION)]
     events: Annotated[
         list[str] | None, doc("The types of events that it receives. Null: all.", TYPES)
@@ -115,7 +129,7 @@ class Webhook(Wire):
     updated_at: Annotated[Timestamp, doc("When it was changed last.", examples.CREATED)]
 
     @classmethod
-    def of(cls, webhook: model.Webhook) -> "Webhook":
+    def of(cls, webhook: model.Webhook, *, whole_url: bool = True) -> "Webhook":
         skipped = None
         if webhook.skipped_from is not None and webhook.skipped_to is not None:
             skipped = SkippedEvents(
@@ -123,7 +137,7 @@ class Webhook(Wire):
             )
         return cls(
             id=ids.to_wire("wh", webhook.id),
-            url=webhook.url,
+            url=webhook.url if whole_url else _origin(webhook.url),
             description=webhook.description,
             events=webhook.events,
             families=webhook.families,
@@ -173,7 +187,7 @@ class WebhooksResponse(Wire):
 class DeliveryRequest(Wire):
     """What was sent."""
 
-    url: Annotated[str, doc("Where it was sent.", URL)]
+    url: Annotated[str, doc("Where it was sent. Without `webhooks:write`, only the origin.", URL)]
     body: Annotated[str, doc("The body, up to 4,096 characters of it.", _BODY)]
 
 
@@ -204,7 +218,7 @@ class Delivery(Wire):
     ]
 
     @classmethod
-    def of(cls, delivery: model.Delivery) -> "Delivery":
+    def of(cls, delivery: model.Delivery, *, whole_url: bool = True) -> "Delivery":
         response = None
         if delivery.status is not None:
             response = DeliveryResponse(status=delivery.status, body=delivery.response_body or "")
@@ -218,7 +232,10 @@ class Delivery(Wire):
             error=delivery.error,
             sent_at=delivery.sent_at,
             duration_ms=delivery.duration_ms,
-            request=DeliveryRequest(url=delivery.url, body=delivery.request_body),
+            request=DeliveryRequest(
+                url=delivery.url if whole_url else _origin(delivery.url),
+                body=delivery.request_body,
+            ),
             response=response,
         )
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from rota.auth import queries as credentials
 from rota.auth.caller import Caller
 from rota.events import journal
 from rota.events.access import Sight, sight_of
@@ -100,11 +101,15 @@ class Webhooks:
             if after != before:
                 changed = _changed(before, after)
                 if after.url != before.url:
-                    after = replace(after, saved_by=caller.user_id)
+                    after = replace(after, saved_by=caller.user_id, saved_with=caller.key_id)
                 after = await queries.change(tx, after)
                 await record(tx, "webhook.updated", after.id, **changed)
             if body.enabled is True and not after.enabled:
-                after = await queries.enable(tx, after.id, caller.user_id)
+                keys = {after.saved_with} if after.saved_with else set()
+                ended = keys - await credentials.working_keys(tx, keys, "webhooks:write")
+                after = await queries.enable(
+                    tx, after.id, caller.user_id, caller.key_id, key_ended=bool(ended)
+                )
                 await record(tx, "webhook.enabled", after.id)
             elif body.enabled is True and after.failing_since is not None:
                 after = await queries.retry(tx, after.id)
@@ -225,6 +230,7 @@ class Webhooks:
                 last_error=None,
                 delivered_at=None,
                 saved_by=caller.user_id,
+                saved_with=caller.key_id,
                 created_at=now,
                 updated_at=now,
             ),

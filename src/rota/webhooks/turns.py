@@ -7,24 +7,25 @@ often follow each other: the next one then needs neither another claim nor anoth
 
 import asyncio
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+import asyncpg
 import httpx2
 import structlog
 from prometheus_client import Counter, Histogram
 
-from rota.accounts import queries as accounts
 from rota.events import journal, notices
 from rota.events.fanout import Fanout
 from rota.platform import clock, ids
-from rota.platform.cache import SharedCalls
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import RateLimited
 from rota.webhooks import progress, queries
-from rota.webhooks.model import Delivery, DisabledReason
+from rota.webhooks.model import HOLD_S, Delivery, DisabledReason
 from rota.webhooks.progress import Claim, Position
+from rota.webhooks.reading import AccountGone, Journal
 from rota.webhooks.sender import Attempt, Sender
 
 log = structlog.get_logger()
@@ -38,15 +39,17 @@ DELAY = Histogram(
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 600, 3600, 86400),
 )
 DISABLED = Counter("rota_webhook_disabled_total", "Webhooks that were disabled.", ["reason"])
-for _reason in ("failing", "gone"):
+for _reason in ("failing", "gone", "key_ended"):
     DISABLED.labels(_reason)
 SKIPPED = Counter("rota_webhook_skipped_total", "Events that were deleted before their delivery.")
 
-# Events read at a time.
-PAGE = 100
 # Confirmed deliveries are saved when there are this many, or after this long.
 SAVE_AFTER, SAVE_AFTER_S = 20, 1.0
 LEASE_MARGIN_S = 5.0
+# How often this worker renews what it has. Three times are lost before another worker takes it.
+RENEW_EVERY_S = 0.4
+# If that was too late, a turn has this long to renew alone before it ends its request.
+RENEW_WITHIN_S = 0.5
 # For how long a webhook without further events is kept.
 KEEP_S = 1.0
 # After this long, another webhook can have the place.
@@ -67,74 +70,82 @@ class _Lost(Exception):
     """The webhook was changed or deleted, or another worker has it."""
 
 
-class _Gone(Exception):
-    """The account was deleted or cannot be used any more, so nothing is sent for it."""
-
-
 class Turns:
     def __init__(self, db: Database, fanout: Fanout, sender: Sender) -> None:
-        self._journal = _Journal(db)
+        self._journal = Journal(db)
         self._db = db
         self._fanout = fanout
         self._sender = sender
-        # Longer than an attempt takes, so that a worker that lives keeps its webhooks.
+        # Longer than an attempt takes: a change of a webhook waits for a worker that sends.
         self.lease_s = 2 * sender.timeout_s + LEASE_MARGIN_S
+        self.hold_s = HOLD_S
+        self._running: set[_Turn] = set()
+        self._renewal: asyncio.Task[None] | None = None
 
     async def take(self, claim: Claim) -> None:
         """Sends until nothing is left, a delivery fails, or the turn is over."""
-        turn = _Turn(self._db, self._journal, self._sender, claim, self.lease_s)
+        turn = _Turn(self._db, self._journal, self._sender, claim, self.lease_s, self.hold_s)
+        self._running.add(turn)
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew())
         try:
             async with self._fanout.listening(claim.account_id) as woken:
                 await turn.run(woken)
         except _Lost:
             await turn.give_back()
-        except _Gone:
+        except AccountGone:
             await turn.give_back(ACCOUNT_GONE_S)
         except asyncio.CancelledError:
             # The worker stops. What is confirmed is not sent again.
             await turn.stop()
             raise
+        finally:
+            self._running.discard(turn)
 
+    async def aclose(self) -> None:
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    events: list[journal.Event]
-    # The number of the first event that is stored, or of the next one to come.
-    first: int
-    # The revisions of the account's enabled webhooks.
-    revisions: dict[UUID, int]
-
-
-class _Journal:
-    """Reads events. Webhooks of an account that are equally far share a read."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._reads: SharedCalls[tuple[UUID, int], _Page] = SharedCalls()
-
-    async def after(self, account_id: UUID, sequence: int) -> _Page:
-        key = (account_id, sequence)
-        return await self._reads.run(key, lambda: self._read(account_id, sequence))
-
-    async def _read(self, account_id: UUID, sequence: int) -> _Page:
-        async with self._db.snapshot(account_id) as tx:
-            if not await accounts.is_open(tx):
-                raise _Gone
-            events = await journal.after(tx, sequence, limit=PAGE)
-            first = events[0].sequence if events else await journal.last_sequence(tx) + 1
-            return _Page(events, first, await queries.revisions(tx))
+    async def _renew(self) -> None:
+        """Keeps other workers away while this one sends. It ends with the last turn, so a worker
+        with nothing to send does nothing."""
+        while self._running:
+            await asyncio.sleep(RENEW_EVERY_S)
+            running = [(turn, turn.claim) for turn in self._running]
+            if not running:
+                return
+            started = time.monotonic()
+            try:
+                async with self._db.relay() as connection:
+                    held = await progress.renew(connection, [claim for _, claim in running])
+            except Exception as error:
+                # Turns end when their time is over. Another worker continues.
+                log.warning("webhook_renewal_failed", error=repr(error))
+                continue
+            for turn, claim in running:
+                if claim.webhook.id in held:
+                    turn.held_since(claim, started)
 
 
 class _Turn:
     def __init__(
-        self, db: Database, events: _Journal, sender: Sender, claim: Claim, lease_s: float
+        self,
+        db: Database,
+        events: Journal,
+        sender: Sender,
+        claim: Claim,
+        lease_s: float,
+        hold_s: float,
     ) -> None:
         self._db = db
         self._journal = events
         self._sender = sender
-        self._claim = claim
+        self.claim = claim
         self._lease_s = lease_s
-        self._lease_ends = time.monotonic() + lease_s
+        self._hold_s = hold_s
+        self._held_until = claim.taken_at + hold_s
+        self._saved_at = claim.taken_at
         webhook = claim.webhook
         self._position = Position(webhook.confirmed_sequence, webhook.previous_sequence)
         self._attempts = webhook.attempts
@@ -145,12 +156,12 @@ class _Turn:
     async def run(self, woken: asyncio.Event) -> None:
         """`woken` is set when the account may have more events."""
         ends = time.monotonic() + TURN_S
-        async with self._sender.client(self._claim.account_id) as client:
+        async with self._sender.client(self.claim.account_id) as client:
             while True:
                 woken.clear()
                 events = await self._read()
                 for event in events:
-                    if not self._claim.webhook.wants(event.type):
+                    if not self.claim.webhook.wants(event.type):
                         self._position = replace(self._position, confirmed=event.sequence)
                         continue
                     try:
@@ -166,13 +177,18 @@ class _Turn:
                         return await self._save(None, again=True)
                 if not events and not await _follows(woken):
                     return await self._save(None)
-                if self._lease_ends - time.monotonic() < self._lease_s / 2:
+                if time.monotonic() - self._saved_at > self._lease_s / 2:
                     # Many events that it does not want.
                     await self._save(self._lease_s)
 
+    def held_since(self, claim: Claim, at: float) -> None:
+        """This worker had the webhook at this time, if the claim has not changed since."""
+        if self.claim is claim:
+            self._held_until = at + self._hold_s
+
     async def give_back(self, delay_s: float = 0) -> None:
         async with self._db.relay() as connection:
-            await progress.give_back(connection, self._claim, self._unsaved, delay_s)
+            await progress.give_back(connection, self.claim, self._unsaved, delay_s)
 
     async def stop(self) -> None:
         try:
@@ -182,34 +198,65 @@ class _Turn:
 
     async def _read(self) -> list[journal.Event]:
         """The next events. Skips those that are no longer stored."""
-        confirmed, webhook = self._position.confirmed, self._claim.webhook
-        page = await self._journal.after(self._claim.account_id, confirmed)
+        confirmed, webhook = self._position.confirmed, self.claim.webhook
+        page = await self._journal.after(self.claim.account_id, confirmed)
         if page.revisions.get(webhook.id) != webhook.revision:
             raise _Lost  # It was changed, disabled or deleted before these events.
+        if webhook.id in page.ended:
+            # Nobody else has chosen this address, so nothing more is sent to it.
+            await self._save(self._lease_s)
+            await self._disable("key_ended", None)
+            raise _Lost
         if page.first > confirmed + 1:
-            await self._skip(confirmed + 1, page.first - 1)
+            last = page.first_lost - 1
+            if last > confirmed:
+                await self._skip(confirmed + 1, last)
+            # What a restore has lost was not deleted, and the first event says so.
+            self._position = Position(page.first - 1, page.first - 1)
         return page.events
 
     async def _send(self, client: httpx2.AsyncClient, event: journal.Event) -> Attempt:
-        if time.monotonic() > self._lease_ends:
-            # The process was paused. Another worker may have the webhook.
-            raise _Lost
+        if time.monotonic() > self._held_until:
+            # The process was paused, or could not renew. Unless another worker has the webhook by
+            # now, it continues.
+            await self._save(self._lease_s)
         if not self._unsaved:
             # Before the request: a slow one is saved at once, which renews the lease.
             self._unsaved_since = time.monotonic()
-        attempt = await self._sender.send(
-            client,
-            self._claim.account_id,
-            self._claim.webhook,
-            event,
-            attempt=self._attempts + 1,
-            previous=self._position.previous,
+        attempt = await self._while_held(
+            self._sender.send(
+                client,
+                self.claim.account_id,
+                self.claim.webhook,
+                event,
+                attempt=self._attempts + 1,
+                previous=self._position.previous,
+            )
         )
         delivery = attempt.delivery
         self._unsaved.append(delivery)
         outcome = "delivered" if delivery.delivered else "refused"
         DELIVERIES.labels(outcome if delivery.status is not None else "unreachable").inc()
         return attempt
+
+    async def _while_held(self, request: Coroutine[None, None, Attempt]) -> Attempt:
+        """Ends the request if another worker can have the webhook: it sends the event as well."""
+        sending = asyncio.create_task(request)
+        try:
+            while not sending.done():
+                left_s = self._held_until - time.monotonic()
+                if left_s > 0:
+                    await asyncio.wait((sending,), timeout=left_s)
+                    continue
+                try:
+                    async with asyncio.timeout(RENEW_WITHIN_S):
+                        await self._save(self._lease_s)
+                except (TimeoutError, OSError, asyncpg.PostgresError) as error:
+                    raise _Lost from error
+            return sending.result()
+        finally:
+            sending.cancel()
+            await asyncio.wait((sending,))
 
     async def _confirmed(self, event: journal.Event) -> None:
         self._position = Position(event.sequence, event.sequence)
@@ -221,7 +268,7 @@ class _Turn:
 
     async def _save(self, lease_s: float | None, *, again: bool = False) -> None:
         """Saves the position. Without a lease, the turn is over."""
-        claim, unsaved = self._claim, self._unsaved
+        claim, unsaved = self.claim, self._unsaved
         started = time.monotonic()
         async with self._db.relay() as connection:
             saved = await progress.save(
@@ -230,8 +277,9 @@ class _Turn:
             self._unsaved = []
         if saved is None:
             raise _Lost
-        self._claim = replace(claim, webhook=saved)
-        self._lease_ends = started + (lease_s or 0)
+        self.claim = replace(claim, webhook=saved)
+        self._held_until = started + self._hold_s
+        self._saved_at = started
 
     async def _failed(self, attempt: Attempt, event: journal.Event) -> None:
         since = self._failing_since or attempt.delivery.sent_at
@@ -242,7 +290,7 @@ class _Turn:
         async with self._db.relay() as connection:
             saved = await progress.save_failure(
                 connection,
-                self._claim,
+                self.claim,
                 self._position,
                 self._unsaved,
                 happened_at=event.created_at,
@@ -253,25 +301,24 @@ class _Turn:
         if not saved:
             raise _Lost
         if reason is not None:
-            await self._disable(reason, attempt)
+            await self._disable(reason, attempt.delivery.error)
 
-    async def _disable(self, reason: DisabledReason, attempt: Attempt) -> None:
-        webhook_id = self._claim.webhook.id
-        async with self._db.write(self._claim.account_id) as tx:
+    async def _disable(self, reason: DisabledReason, error: str | None) -> None:
+        webhook_id = self.claim.webhook.id
+        async with self._db.write(self.claim.account_id) as tx:
             await journal.lock_account(tx)
             found = await queries.find(tx, webhook_id, for_change=True)
-            if found is None or found.revision != self._claim.webhook.revision:
+            if found is None or found.revision != self.claim.webhook.revision:
                 return  # Somebody has just changed it. The next attempt decides.
             await queries.disable(tx, webhook_id, reason)
-            data = {"reason": reason, "error": attempt.delivery.error}
-            await record(tx, "webhook.disabled", webhook_id, **data)
+            await record(tx, "webhook.disabled", webhook_id, reason=reason, error=error)
         DISABLED.labels(reason).inc()
         log.warning("webhook_disabled", webhook_id=str(webhook_id), reason=reason)
 
     async def _skip(self, first: int, last: int) -> None:
         """Continues after events that were deleted, and says so. The next delivery names the last
         of them as the one before it, so the receiver notices, too."""
-        claim = self._claim
+        claim = self.claim
         self._position = Position(last, last)
         self._attempts, self._failing_since = 0, None
         async with self._db.write(claim.account_id) as tx:

@@ -1,21 +1,34 @@
-import type { KeyCreatedResponse } from '@rota/sdk';
-import { useEffect, useRef } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { ConfirmLeave } from '../shell/ConfirmLeave';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
 import { Notice } from '../ui/Notice';
-import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
 
-const words = strings.keys;
+interface Words {
+  shownOnce: string;
+  secretGone: string;
+  stored: string;
+  leaveTitle: string;
+  leaveEffect: string;
+  leave: string;
+  stay: string;
+}
 
-/** A new key, with its secret. It can be seen until a person says that it is stored. */
-export function FreshKey({
-  created: { key, secret },
+/** A new secret. It can be seen until a person says that it is stored. */
+export function FreshSecret({
+  secret,
+  title,
+  words,
+  children,
   onStored,
 }: {
-  created: KeyCreatedResponse;
+  secret: string | null;
+  title: ReactNode;
+  words: Words;
+  /** What to do with it. */
+  children: ReactNode;
   onStored: () => void;
 }) {
   const card = useRef<HTMLElement>(null);
@@ -24,9 +37,7 @@ export function FreshKey({
     <section ref={card} className="card fresh" aria-labelledby="fresh" tabIndex={-1}>
       <div className="card-pad stack-4">
         <div className="row">
-          <h3 id="fresh">
-            “<SafeText>{key.name}</SafeText>” {words.ready}
-          </h3>
+          <h3 id="fresh">{title}</h3>
           <span className="push">
             <Badge tone="line">{words.shownOnce}</Badge>
           </span>
@@ -39,7 +50,7 @@ export function FreshKey({
               <code>{secret}</code>
               <CopyButton text={secret} label={strings.copy} />
             </div>
-            <p className="small soft">{words.copyNow}</p>
+            <p className="small soft">{children}</p>
           </>
         )}
         <div className="row">
