@@ -86,7 +86,7 @@ async def test_an_operator_removes_a_member(service: Service) -> None:
     await output_of(service, "companies", "set-member", company, user(member), "--role", "owner")
     key = await member.post("/api/keys", {"name": "k"}, headers={"X-Service-Account": company})
     said = await output_of(service, "companies", "remove-member", company, user(member))
-    assert said == f"{user(member)} is no longer a member of {company}."
+    assert said == f"{user(member)} was removed from {company}."
     again = await service.sign_in(member.subject)
     assert len((await me(again))["accounts"]) == 1
     headers = {"Authorization": f"Bearer {key.json()['secret']}"}

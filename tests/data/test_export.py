@@ -13,7 +13,7 @@ from rota.data.tables import EXPORTED
 from rota.platform import ids
 from tests.audit.world import rota
 from tests.companies.world import Company
-from tests.data.test_erasure import MARKER, fill
+from tests.data.filled import MARKER, fill
 from tests.data.world import World
 from tests.service import Person
 from tests.tasks.world import create
@@ -107,6 +107,32 @@ async def test_one_export_of_an_account_runs_at_a_time(world_a: World) -> None:
     async for _ in first:
         pass
     assert [page async for page in exports.stream(caller, allowed)]
+
+
+async def test_a_slow_reader_gives_its_place_to_others(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = world_a.parts
+    people = [await world_a.service.sign_in() for _ in range(3)]
+    callers = [await parts.authenticator.authenticate(f"Bearer {p.token}", None) for p in people]
+
+    async def allowed() -> None:
+        pass
+
+    slow = [parts.exports.stream(caller, allowed) for caller in callers[:2]]
+    for reader in slow:
+        await anext(reader)  # The manifest.
+        await anext(reader)  # The first page. It is not read within the time that follows.
+    other = asyncio.create_task(anext(parts.exports.stream(callers[2], allowed)))
+    # The third waits for a place.
+    done, _ = await asyncio.wait([other], timeout=0.2)
+    assert not done
+    monkeypatch.setattr(export, "SLOW_AFTER_S", -100.0)
+    with pytest.raises(export.CutOff):
+        await anext(slow[0])
+    assert b"manifest" in await other
+    for reader in slow:
+        await reader.aclose()
 
 
 async def test_an_export_that_takes_too_long_or_loses_its_right_has_no_end(

@@ -11,7 +11,7 @@ from asyncpg import LockNotAvailableError
 
 from rota.audit import checkpoints, export, heads
 from rota.audit import queries as audit
-from rota.data import queries, retention
+from rota.data import retention
 from rota.platform import clock
 from rota.platform.signatures import NotSigned
 from tests.audit.world import rota
@@ -347,84 +347,3 @@ async def test_an_account_in_dispute_keeps_everything(world_a: World) -> None:
         )
     assert await world_a.retention(later(clock.now())).apply(person.user_id) == {}
     assert len(await ids_of(person)) == 1
-
-
-async def test_old_idempotency_keys_go_also_in_an_account_that_sends_no_more(
-    world_a: World,
-) -> None:
-    person = await world_a.service.sign_in()
-    for key in ("one", "two"):
-        await person.post("/api/tasks", {"name": "x"}, headers={"Idempotency-Key": key})
-    async with world_a.service.owner() as connection:
-        await connection.execute(
-            "UPDATE idempotency_keys SET created_at = now() - interval '2 days' "
-            "WHERE account_id = $1 AND key LIKE '%one'",
-            person.user_id,
-        )
-    deleted = await world_a.retention().apply(person.user_id)
-    assert deleted == {"idempotency_keys": 1}
-    assert await world_a.rows("idempotency_keys", person.user_id) == 1
-
-
-async def test_a_sweep_gives_each_account_its_turn_and_one_worker_has_the_lease(
-    world_a: World,
-) -> None:
-    person = await world_a.service.sign_in()
-    await set_days(person, tasks=DAYS)
-    await ended(person)
-    now = later(clock.now())
-    first, second = world_a.sweep(now), world_a.sweep(now)
-    db = world_a.parts.db
-    assert await queries.hold_lease(db, "retention", person.user_id, 60)
-    assert await first.apply_retention() == {}
-    await queries.give_back_lease(db, "retention", person.user_id)
-    found = await asyncio.gather(first.apply_retention(), second.apply_retention())
-    assert sum(each.get("tasks", 0) for each in found) >= 1
-    assert await ids_of(person) == set()
-    async with db.relay() as connection:
-        assert await queries.due_accounts(connection, 100) == []
-
-
-async def test_a_busy_account_gets_another_turn_soon(world_a: World) -> None:
-    person = await world_a.service.sign_in()
-    await set_days(person, tasks=DAYS)
-    await ended(person)
-    async with world_a.service.owner() as connection, connection.transaction():
-        await connection.execute(
-            "SELECT * FROM account_heads WHERE account_id = $1 FOR UPDATE", person.user_id
-        )
-        await world_a.sweep(later(clock.now())).apply_retention()
-    assert len(await ids_of(person)) == 1
-    async with world_a.service.owner() as connection:
-        due = await connection.fetchval(
-            "SELECT due_at - now() < interval '1 hour' FROM retention_turns WHERE account_id = $1",
-            person.user_id,
-        )
-    assert due
-
-
-async def test_the_operators_limits_apply(stack: Any) -> None:
-    changes = {
-        "retention_days": {"tasks": 100, "steps": 50},
-        "retention_min_days": {"audit": 30},
-        "retention_max_days": {"tasks": 200, "events": 300},
-    }
-    async with World.start(stack, "a", "data_limits", **changes) as world:
-        person = await world.service.sign_in()
-        shown = (await person.get("/api/policies")).json()
-        none = {"tasks": None, "steps": None, "events": None, "audit": None}
-        assert shown["retention"] == none
-        assert shown["retentionInEffect"] == none | {"tasks": 100, "steps": 50, "events": 300}
-        refused = await set_days(person, tasks=201, audit=29)
-        assert refused.status_code == 400
-        assert [each["field"] for each in refused.json()["error"]["details"]] == [
-            "retention.tasks",
-            "retention.audit",
-        ]
-        saved = await set_days(person, tasks=200, audit=30)
-        assert saved.status_code == 200
-        assert saved.json()["retention"] == none | {"tasks": 200, "audit": 30}
-        # Policies without retention leave it as it is.
-        body = {"approvals": {"secondPerson": False, "approvers": "anyone"}}
-        kept = await person.request("PUT", "/api/policies", json=body)
-        assert kept.json()["retention"] == none | {"tasks": 200, "audit": 30}

@@ -3,13 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
 
 import pytest
 
 from rota.data import queries
 from rota.data import sweep as sweeps
 from rota.data.sweep import DataSweep
-from tests.data.test_erasure import own_name
+from tests.data.filled import own_name
 from tests.data.world import World
 from tests.service import Person
 
@@ -81,6 +83,11 @@ async def test_an_account_whose_turn_fails_does_not_stop_the_others(
             "UPDATE retention_turns SET due_at = now() WHERE account_id = ANY($1)",
             [person.user_id for person in people],
         )
+        # An account that keeps everything has no turn.
+        await connection.execute(
+            "UPDATE accounts SET tasks_days = 10 WHERE id = ANY($1)",
+            [person.user_id for person in people],
+        )
     sweep = world_a.sweep()
     real, seen = sweep._retention.apply, []
 
@@ -94,3 +101,42 @@ async def test_an_account_whose_turn_fails_does_not_stop_the_others(
     await sweep.apply_retention()
     assert {person.user_id for person in people} <= set(seen)
     assert len(seen) == len(set(seen))
+
+
+async def test_accounts_with_nothing_to_delete_share_a_transaction(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = [await world_a.service.sign_in() for _ in range(6)]
+    with_policy, with_key, *idle = [person.user_id for person in people]
+    await people[1].post("/api/keys", {"name": "k"}, headers={"Idempotency-Key": "old"})
+    async with world_a.service.owner() as connection:
+        await connection.execute("UPDATE accounts SET events_days = 10 WHERE id = $1", with_policy)
+        await connection.execute(
+            "UPDATE idempotency_keys SET created_at = now() - interval '25 hours' "
+            "WHERE account_id = $1",
+            with_key,
+        )
+        await connection.execute(
+            "UPDATE retention_turns SET due_at = now() WHERE account_id = ANY($1)",
+            [person.user_id for person in people],
+        )
+    sweep = world_a.sweep()
+    real, seen = sweep._retention.apply, []
+
+    async def watched(account_id: UUID, renew: Any) -> dict[str, int]:
+        seen.append(account_id)
+        return await real(account_id, renew)
+
+    monkeypatch.setattr(sweep._retention, "apply", watched)
+    await sweep.apply_retention()
+    assert {with_policy, with_key} <= set(seen)
+    assert not set(idle) & set(seen)
+    async with world_a.service.owner() as connection:
+        due = await connection.fetchval(
+            "SELECT count(*) FROM retention_turns WHERE due_at <= now() AND account_id = ANY($1)",
+            [person.user_id for person in people],
+        )
+        left = await connection.fetchval(
+            "SELECT count(*) FROM idempotency_keys WHERE account_id = $1", with_key
+        )
+    assert (due, left) == (0, 0)

@@ -70,6 +70,7 @@ class World:
             parts.temporal,
             parts.redis,
             processor or parts.processor,
+            leave_companies=parts.erasures.leave_companies,
             confirm_s=confirm_s,
         )
 

@@ -1,6 +1,6 @@
 """SQL for users and accounts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -269,8 +269,27 @@ async def policy(tx: AccountReader) -> Policy:
         """,
         tx.account_id,
     )
-    retention = Retention(*(row[f"{kind}_days"] for kind in RETENTION_KINDS))
-    return Policy(row["second_person"], row["anyone_approves"], row["max_cost_cents"], retention)
+    return Policy(
+        row["second_person"], row["anyone_approves"], row["max_cost_cents"], _retention(row)
+    )
+
+
+async def retention_of(
+    connection: ReadConnection, account_ids: Sequence[UUID]
+) -> dict[UUID, Retention]:
+    """The retention of accounts. Needs a relay's transaction."""
+    rows = await connection.fetch(
+        """
+        SELECT id, tasks_days, steps_days, events_days, audit_days FROM accounts
+        WHERE id = ANY($1::uuid[])
+        """,
+        account_ids,
+    )
+    return {row["id"]: _retention(row) for row in rows}
+
+
+def _retention(row: Any) -> Retention:
+    return Retention(*(row[f"{kind}_days"] for kind in RETENTION_KINDS))
 
 
 async def set_policy(tx: AccountTransaction, policy: Policy) -> None:

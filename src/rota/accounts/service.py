@@ -92,6 +92,14 @@ async def sign_in(
     return tx
 
 
+async def is_known(connection: ReadConnection, profile: Profile) -> bool:
+    """Whether this identity has an account here, or had one: whoever returns must be found."""
+    identity = profile.issuer, profile.subject
+    if await queries.user_of_identity(connection, *identity) is not None:
+        return True
+    return await queries.was_erased(connection, *identity)
+
+
 async def create_company(
     db: Database, name: str, owner_id: UUID, *, tier: str, seats: int | None = None
 ) -> UUID:

@@ -1,5 +1,6 @@
 """Why a change of a company is refused."""
 
+from rota.platform.cell import Misdirected
 from rota.platform.errors import Conflict, Forbidden, NotFound
 
 
@@ -31,6 +32,18 @@ class OwnerRequired(Forbidden):
 class LastOwner(Conflict):
     def __init__(self) -> None:
         super().__init__("The company has no other owner. Make another member an owner first.")
+
+
+class InvitationOfAnotherCell(Misdirected):
+    """A member has an account in the cell of the company. This session is of another cell."""
+
+    def __init__(self, cell: str) -> None:
+        super().__init__(
+            f"The company of this invitation is in cell {cell}, and your account is in another "
+            "cell. Ask for an invitation to an address with which you have not signed in here. "
+            "Then sign out, open its link and sign in with that address: programs send the header "
+            f"Rota-Cell: {cell} with the sign-in."
+        )
 
 
 class InvitationNotFound(NotFound):

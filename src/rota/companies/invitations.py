@@ -27,6 +27,7 @@ from rota.companies.errors import (
     AlreadyMember,
     AlwaysApprover,
     InvitationNotFound,
+    InvitationOfAnotherCell,
     OwnerRequired,
     TooManyInvitations,
 )
@@ -38,6 +39,7 @@ from rota.companies.schemas import CompanyResponse
 from rota.companies.service import read
 from rota.events import journal
 from rota.platform import clock
+from rota.platform.cell import NAME
 from rota.platform.db import AccountReader, AccountTransaction, Database, bind_account
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid, to_wire
@@ -46,7 +48,8 @@ LIFETIME = timedelta(days=7)
 MAX_OPEN = 1_000
 OPERATION = "POST /api/companies/{id}/invitations"
 
-_TOKEN = re.compile(r"invite_([0-9a-f]{32})_[A-Za-z0-9_-]{43}")
+# A cell puts its name before the account.
+_TOKEN = re.compile(rf"invite_(?:({NAME})_)?([0-9a-f]{{32}})_[A-Za-z0-9_-]{{43}}")
 
 
 class Invitations:
@@ -57,11 +60,13 @@ class Invitations:
         idempotency: Idempotency,
         *,
         public_url: str,
+        cell: str | None = None,
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._idempotency = idempotency
         self._public_url = public_url.rstrip("/")
+        self._cell = cell
 
     async def create(self, caller: Caller, body: CreateInvitation, key: str | None) -> Outcome:
         """Only this response contains the link."""
@@ -86,7 +91,8 @@ class Invitations:
         email = normalized(body.email)
         if await member_queries.has_address(tx, email):
             raise AddressOfMember(email)
-        token = f"invite_{tx.account_id.hex}_{secrets.token_urlsafe(32)}"
+        start = "invite" if self._cell is None else f"invite_{self._cell}"
+        token = f"{start}_{tx.account_id.hex}_{secrets.token_urlsafe(32)}"
         invitation = Invitation(
             id=new_uuid(),
             email=email,
@@ -120,7 +126,7 @@ class Invitations:
     async def received(self, caller: Caller, token: str) -> ReceivedInvitation:
         """What the person who has the link is invited to. It does not contain the address: the link
         may have reached somebody else."""
-        account_id, user_id = _account_of(token), caller.user_id
+        account_id, user_id = self._account_of(token), caller.user_id
         async with self._db.write(user_id, user_id) as own:
             company = await bind_account(own, account_id, user_id)
             invitation = await _find(company, token)
@@ -137,7 +143,7 @@ class Invitations:
 
     async def accept(self, caller: Caller, token: str, key: str | None) -> Outcome:
         """Makes the caller's user a member. The invitation works once."""
-        account_id, user_id = _account_of(token), caller.user_id
+        account_id, user_id = self._account_of(token), caller.user_id
         request = (f"accept {_hash_of(token).hex()}", None)
         # Anyone can invent a token. So it is looked up with a connection of the caller's own share,
         # and a company is locked only for a token that it has issued.
@@ -158,6 +164,14 @@ class Invitations:
             raise
         self._authenticator.forget_member(account_id, user_id)
         return outcome
+
+    def _account_of(self, token: str) -> UUID:
+        match = _TOKEN.fullmatch(token)
+        if match is None or (match[1] is not None and self._cell is None):
+            raise InvitationNotFound
+        if match[1] not in (None, self._cell):
+            raise InvitationOfAnotherCell(match[1])
+        return UUID(hex=match[2])
 
     async def _discard(self, caller: Caller, account_id: UUID, token: str) -> None:
         """Deletes an invitation that a member has tried to accept: it must not work later."""
@@ -221,13 +235,6 @@ async def _creator(tx: AccountReader, invitation: Invitation) -> Member:
     if by is None or by.role == "member" or (by.role != "owner" and invitation.role == "owner"):
         raise InvitationNotFound
     return by
-
-
-def _account_of(token: str) -> UUID:
-    match = _TOKEN.fullmatch(token)
-    if match is None:
-        raise InvitationNotFound
-    return UUID(hex=match[1])
 
 
 def _hash_of(token: str) -> bytes:

@@ -69,15 +69,9 @@ class Members:
                 raise OwnerRequired
             if role != "owner":
                 await _check_other_owner(tx, before)
-            if role != "member" and body.approver is False:
-                raise AlwaysApprover
+            _check_approver(role, body.approver)
             await members.put(tx, before.user_id, role, body.approver)
-            after = await _get(tx, user_id)
-            if before.role != "member" and after.role == "member":
-                await self._end_management(tx, user_id)
-            if after != before:
-                data = {"role": after.role, "approver": after.approver}
-                await record(tx, "member.updated", before.user_id, caller.user_id, **data)
+            after = await self._changed(tx, before, user_id, caller.user_id)
         self._authenticator.forget_member(caller.account_id, before.user_id)
         return after
 
@@ -94,28 +88,37 @@ class Members:
             if before is not None and role not in (None, "owner"):
                 await _check_other_owner(tx, before)
             new_role = role or (before.role if before else "member")
-            if new_role != "member" and approver is False:
-                raise AlwaysApprover
+            _check_approver(new_role, approver)
             await accounts.add_member(tx, user_id, new_role, approver)
-            after = await _get(tx, user_id)
-            if before is not None and before.role != "member" and after.role == "member":
-                await self._end_management(tx, user_id)
-            if after != before:
-                kind = "member.updated" if before else "member.added"
-                data = {"role": after.role, "approver": after.approver}
-                await record(tx, kind, user_id, None, **data)
+            after = await self._changed(tx, before, user_id, None)
         self._authenticator.forget_member(account_id, user_id)
         return after
 
-    async def remove(self, account_id: UUID, user_id: UUID | None, *, by: Caller | None) -> None:
-        """Removes a member, and everything that acts for the member. By None: the operator.
+    async def _changed(
+        self, tx: AccountTransaction, before: Member | None, user_id: UUID, by: UUID | None
+    ) -> Member:
+        """Ends what the member can no longer manage, and records the change. The new member."""
+        after = await _get(tx, user_id)
+        if before is not None and before.role != "member" and after.role == "member":
+            await self._end_management(tx, user_id)
+        if after != before:
+            kind = "member.updated" if before else "member.added"
+            data = {"role": after.role, "approver": after.approver}
+            await record(tx, kind, user_id, by, **data)
+        return after
+
+    async def remove(
+        self, account_id: UUID, user_id: UUID | None, *, by: Caller | None, last: bool = False
+    ) -> None:
+        """Removes a member, and everything that acts for the member. By None: the operator. With
+        `last`, also the last owner, for a user whose account is erased.
 
         The transactions of the member end first. Later ones are refused.
         """
         if user_id is None:
             raise MemberNotFound
         try:
-            revoked = await self._remove(account_id, user_id, by)
+            revoked = await self._remove(account_id, user_id, by, last)
         except LockNotAvailableError:
             raise MembershipBusy from None
         for secret_hash in revoked:
@@ -123,7 +126,9 @@ class Members:
         self._announce(account_id, user_id)
         REMOVED.inc()
 
-    async def _remove(self, account_id: UUID, user_id: UUID, by: Caller | None) -> list[bytes]:
+    async def _remove(
+        self, account_id: UUID, user_id: UUID, by: Caller | None, last: bool
+    ) -> list[bytes]:
         """Returns the hashes of the API keys that stop working."""
         # As the user who leaves, whose addresses it reads. The caller's membership is not locked:
         # two admins who remove each other must not wait for each other.
@@ -133,7 +138,8 @@ class Members:
                 raise accounts.CompanyNotFound(account_id)
             await _check_may_remove(tx, by, user_id)
             member = await _get(tx, user_id)
-            await _check_other_owner(tx, member)
+            if not last:
+                await _check_other_owner(tx, member)
             await members.delete(tx, user_id)
             # First, because it locks rows that others lock before the event journal.
             for end_work in self._end_work:
@@ -145,6 +151,11 @@ class Members:
                 await journal.append(tx, "key.revoked", data)
             await record(tx, journal.MEMBER_REMOVED, user_id, by_id)
         return [secret_hash for _, secret_hash in revoked]
+
+
+def _check_approver(role: Role, approver: bool | None) -> None:
+    if role != "member" and approver is False:
+        raise AlwaysApprover
 
 
 async def _check_may_remove(tx: AccountReader, by: Caller | None, user_id: UUID) -> None:

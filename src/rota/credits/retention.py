@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rota.credits import holds
 from rota.credits.ledger import RunId
+from rota.credits.money import MICROS_PER_CENT
 from rota.platform.db import AccountReader, AccountTransaction
 
 
@@ -35,6 +36,15 @@ async def in_dispute(tx: AccountReader, since: datetime) -> bool:
         since,
     )
     return bool(found)
+
+
+async def debt_micros(tx: AccountReader) -> int:
+    """What the account owes after its holds are released. Less than a cent is nothing."""
+    found: int | None = await tx.fetchval(
+        "SELECT -owed - held_allowance - held_topup FROM balances WHERE account_id = $1",
+        tx.account_id,
+    )
+    return found if found is not None and found >= MICROS_PER_CENT else 0
 
 
 async def note_cut(tx: AccountTransaction, before: datetime | None) -> None:

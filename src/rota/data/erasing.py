@@ -47,6 +47,7 @@ HISTORY_ATTEMPTS = 7
 MAX_ERROR_LENGTH = 500
 
 _AFTER: dict[Stage, Stage] = {
+    "companies": "holds",
     "holds": "plans",
     "plans": "tasks",
     "tasks": "tables",
@@ -64,12 +65,14 @@ class Erasing:
         redis: Redis,
         processor: Processor,
         *,
+        leave_companies: Callable[[UUID], Awaitable[None]],
         confirm_s: float = CONFIRM_S,
     ) -> None:
         self._db = db
         self._temporal = temporal
         self._redis = redis
         self._processor = processor
+        self._leave_companies = leave_companies
         self._confirm_s = confirm_s
 
     async def step(self) -> bool:
@@ -86,6 +89,7 @@ class Erasing:
     async def run(self, erasure: Erasure) -> None:
         """Continues from the stage that was saved, until it has to wait."""
         stages: dict[Stage, Callable[[Erasure], Awaitable[None]]] = {
+            "companies": self._companies,
             "holds": self._holds,
             "plans": self._plans,
             "tasks": self._tasks,
@@ -118,6 +122,11 @@ class Erasing:
     ) -> None:
         async with self._db.removal(erasure.account_id) as tx:
             await queries.progress(tx, stage, rows, due_in_s=due_in_s)
+
+    async def _companies(self, erasure: Erasure) -> None:
+        """A person leaves the companies that the request could not leave."""
+        if erasure.kind == "personal":
+            await self._leave_companies(erasure.account_id)
 
     async def _holds(self, erasure: Erasure) -> None:
         """Money that was set aside for runs returns to the balance."""

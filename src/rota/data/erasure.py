@@ -1,9 +1,12 @@
 """Stops an account at once, for good. Workers then erase what it has (`erasing`)."""
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
+
+import structlog
 
 from rota.accounts import erasure as accounts
 from rota.accounts import members as member_queries
@@ -14,9 +17,11 @@ from rota.auth import erasure as credentials
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.companies import queries as invitations
+from rota.companies.errors import LastOwner, MemberNotFound
 from rota.companies.members import Members
+from rota.credits import retention as credits_retention
 from rota.data import queries, tables
-from rota.data.errors import RecentSignInRequired, SoleOwner, wrong_name
+from rota.data.errors import MoneyOwed, RecentSignInRequired, SoleOwner, wrong_name
 from rota.data.queries import Erasure
 from rota.events import journal
 from rota.events import retention as events
@@ -26,6 +31,8 @@ from rota.platform.db import NO_USER, AccountTransaction, Database
 from rota.platform.ids import to_wire
 from rota.schedules import pausing
 from rota.tasks import retention as tasks
+
+log = structlog.get_logger()
 
 LANE = "data"
 MAX_SESSION_AGE = timedelta(minutes=10)
@@ -90,25 +97,53 @@ class Erasures:
 
     async def _erase(self, account_id: UUID, subject: Subject, caller: Caller | None) -> Erasure:
         if subject.kind == "personal":
-            await self._leave_companies(account_id)
+            await self._check_companies(account_id)
         owner_id = account_id if subject.kind == "personal" else NO_USER
         async with self._db.write(account_id, owner_id) as tx:
             stopped = await self._stop(tx, subject, caller)
             found = await queries.find_erasure(tx)
         self._forget(account_id, stopped)
+        if subject.kind == "personal":
+            try:
+                await self.leave_companies(account_id)
+            except Exception as error:
+                # The account has stopped. A worker tries again.
+                log.warning("erasure_company_not_left", error=repr(error))
         assert found is not None
         return found
 
-    async def _leave_companies(self, user_id: UUID) -> None:
-        """A person leaves all companies first. Nothing is left without an owner."""
-        async with self._db.read(user_id, user_id) as tx:
-            companies = await accounts.company_ids(tx)
-        for company_id in companies:
+    async def _check_companies(self, user_id: UUID) -> None:
+        """Refuses to leave a company without an owner."""
+        for company_id in await self._companies(user_id):
             async with self._db.read(company_id, user_id) as tx:
                 if await accounts.is_sole_owner(tx, user_id):
                     raise SoleOwner(await account_queries.name(tx))
-        for company_id in companies:
-            await self._members.remove(company_id, user_id, by=None)
+
+    async def leave_companies(self, user_id: UUID) -> None:
+        """Ends the memberships of a person whose account has stopped."""
+        for company_id in await self._companies(user_id):
+            with contextlib.suppress(MemberNotFound):  # Another process has just ended it.
+                try:
+                    await self._members.remove(company_id, user_id, by=None)
+                except LastOwner:
+                    await self._leave_as_last_owner(company_id, user_id)
+
+    async def _leave_as_last_owner(self, company_id: UUID, user_id: UUID) -> None:
+        """The other owners have left since the check. A company of nobody is erased. One with other
+        members needs an owner."""
+        async with self._db.read(company_id, user_id) as tx:
+            others = len(await accounts.member_ids(tx)) - 1
+        company = to_wire("acct", company_id)
+        if not others:
+            log.warning("erasure_company_of_nobody", company=company)
+            await self.erase(company_id)
+            return
+        await self._members.remove(company_id, user_id, by=None, last=True)
+        log.error("company_without_owner", company=company, members=others)
+
+    async def _companies(self, user_id: UUID) -> list[UUID]:
+        async with self._db.read(user_id, user_id) as tx:
+            return await accounts.company_ids(tx)
 
     async def _stop(
         self, tx: AccountTransaction, subject: Subject, caller: Caller | None
@@ -126,6 +161,8 @@ class Erasures:
             member = await member_queries.find(tx, caller.user_id)
             if member is None or member.role != "owner":
                 raise membership.RightEnded
+        if caller is not None and (owed_micros := await credits_retention.debt_micros(tx)):
+            raise MoneyOwed(owed_micros)
         # Also members who joined while this waited for the lock.
         stopped.user_ids = [*await accounts.member_ids(tx), tx.account_id]
         stopped.secret_hashes = await credentials.delete_keys(tx)

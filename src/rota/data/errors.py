@@ -1,5 +1,6 @@
 """Why an export or an erasure is refused."""
 
+from rota.credits.money import spent_cents, usd
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 
 
@@ -18,6 +19,14 @@ class SoleOwner(Conflict):
         super().__init__(
             f"You are the only owner of the company {company}. Make another member an owner, or "
             "erase the company first."
+        )
+
+
+class MoneyOwed(Conflict):
+    def __init__(self, micros: int) -> None:
+        super().__init__(
+            f"The account owes ${usd(spent_cents(micros))}. Add credits to pay it, or ask the "
+            "operator of the service to erase the account."
         )
 
 

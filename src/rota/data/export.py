@@ -34,6 +34,10 @@ PAGE = 100
 MAX_SECONDS = 1_800
 # How long a client can take to read a page.
 STALL_SECONDS = 60
+# A client that reads more slowly than this, after a while, gives its place to others.
+SLOW_AFTER_S, BYTES_PER_S = 20.0, 32 * 1024
+# So one of two slow readers ends before this. Longer than they can take.
+WAIT_S = 30.0
 
 _BUSY = (
     "Another export of this account is in progress, or the service is busy with others. Try again "
@@ -59,17 +63,34 @@ Check = Callable[[], Awaitable[object]]
 
 
 class CutOff(Exception):
-    """The export took too long. Its client sees that the last line is missing."""
+    """The export took too long, or its client reads too slowly. The client sees that the last line
+    is missing."""
+
+
+class _Pace:
+    """How fast a client reads."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._seconds = 0.0
+
+    def read(self, sent: bytes, seconds: float) -> None:
+        self._bytes += len(sent)
+        self._seconds += seconds
+        if self._seconds > SLOW_AFTER_S + self._bytes / BYTES_PER_S:
+            raise CutOff
 
 
 class Exports:
     def __init__(self, db: Database) -> None:
         self._db = db
         # Each keeps a database connection.
-        self._shares = Shares("exports", _BUSY, total=2, per_account=1, waiting=0, wait_s=0)
+        self._shares = Shares("exports", _BUSY, total=2, per_account=1, waiting=1, wait_s=WAIT_S)
 
     async def stream(self, caller: Caller, check: Check) -> AsyncGenerator[bytes]:
         """The export. `check` raises if the caller cannot read it anymore."""
+        if self._shares.has_any(caller.account_id):
+            raise RateLimited(_BUSY)
         async with self._shares.place(caller.account_id):
             async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
                 tx.record("account.exported", {})
@@ -96,6 +117,7 @@ class Exports:
         counts: Counter[str] = Counter()
         digest = hashlib.sha256()
         complete = False
+        pace = _Pace()
         try:
             # The user of a personal account has its ID. A company's users own their profiles.
             async with self._db.snapshot(account_id, account_id) as tx:
@@ -108,7 +130,7 @@ class Exports:
                 yield manifest
                 for table in EXPORTED:
                     async for rows in _pages(tx, table):
-                        # A busy account is no reason to end its export.
+                        # An export continues while its account is busy.
                         with contextlib.suppress(RateLimited):
                             await check()
                         if time.monotonic() > ends_at:
@@ -117,7 +139,9 @@ class Exports:
                         counts[table.exported] += len(rows)
                         page = b"".join(_line(table, row) for row in rows)
                         digest.update(page)
+                        given_at = time.monotonic()
                         yield page
+                        pace.read(page, time.monotonic() - given_at)
             end = {
                 "lines": sum(counts.values()) + 1,
                 "counts": dict(counts),

@@ -75,7 +75,13 @@ class DataParts(Outbound):
         return DataSweep(
             self.db,
             Retention(self.db, self.signer, settings.public_url, rules=self.retention_rules),
-            Erasing(self.db, self.temporal, self.redis, self.processor),
+            Erasing(
+                self.db,
+                self.temporal,
+                self.redis,
+                self.processor,
+                leave_companies=self.erasures.leave_companies,
+            ),
             self.wakes,
             every_s=settings.retention_check_minutes * 60,
         )

@@ -1,5 +1,6 @@
 """The SQL of turns of retention, of erasures and of the lease of the worker that does both."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -8,7 +9,9 @@ from uuid import UUID
 from rota.accounts.model import Kind
 from rota.platform.db import AccountReader, AccountTransaction, Database, WriteConnection
 
-Stage = Literal["holds", "plans", "tasks", "tables", "person", "audit", "confirm", "ending"]
+Stage = Literal[
+    "companies", "holds", "plans", "tasks", "tables", "person", "audit", "confirm", "ending"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,17 @@ async def set_steps_before(tx: AccountTransaction, task_id: UUID) -> None:
     )
 
 
-async def end_turn(connection: WriteConnection, account_id: UUID, again_in_s: float) -> None:
+async def end_turns(
+    connection: WriteConnection, account_ids: Collection[UUID], again_in_s: float
+) -> None:
+    if not account_ids:
+        return
     await connection.execute(
         """
         UPDATE retention_turns SET due_at = now() + make_interval(secs => $2)
-        WHERE account_id = $1
+        WHERE account_id = ANY($1::uuid[])
         """,
-        account_id,
+        list(account_ids),
         again_in_s,
     )
 
@@ -110,7 +117,7 @@ async def begin_erasure(
     await tx.execute(
         """
         INSERT INTO erasures (account_id, kind, requested_at, requested_by, stage, due_at)
-        VALUES ($1, $2, $3, $4, 'holds', $3)
+        VALUES ($1, $2, $3, $4, 'companies', $3)
         """,
         tx.account_id,
         kind,

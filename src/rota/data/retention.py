@@ -6,7 +6,7 @@ as it took, so requests of the account and of others hardly notice it.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from rota.credits import retention as credits_retention
 from rota.data import metrics, queries
 from rota.events import retention as events
 from rota.platform import clock, idempotency
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.db import AccountTransaction, Database, ReadConnection
 from rota.platform.ids import first_from
 from rota.platform.signatures import Signer
 from rota.policies.retention import RetentionRules
@@ -101,6 +101,20 @@ class Retention:
         for kind, rows in deleted.items():
             metrics.DELETED.labels(kind).inc(rows)
         return {kind: rows for kind, rows in deleted.items() if rows}
+
+    async def idle(self, connection: ReadConnection, account_ids: Sequence[UUID]) -> set[UUID]:
+        """Those of the accounts that have nothing that a turn could delete: they keep everything,
+        and have no old idempotency keys. Needs a relay's transaction."""
+        if not account_ids:
+            return set()
+        policies = await account_queries.retention_of(connection, account_ids)
+        keep = {
+            account_id
+            for account_id in account_ids
+            if account_id not in policies
+            or not any(self._rules.in_effect(policies[account_id]).values())
+        }
+        return keep - await idempotency.with_old(connection, account_ids)
 
     async def _repeat(self, account_id: UUID, piece: Piece) -> int:
         """Deletes one piece after the other, with pauses."""

@@ -104,8 +104,8 @@ class DataSweep:
         if not await self._hold_lease():
             return totals
         try:
-            while due := await self._due():
-                for account_id, _ in due:
+            while (due := await self._due()) is not None:
+                for account_id in due:
                     if not await self._hold_lease():
                         return totals
                     again_s = TURN_EVERY_S
@@ -124,7 +124,7 @@ class DataSweep:
                         )
                         again_s = AGAIN_S
                     async with self._db.relay() as connection:
-                        await queries.end_turn(connection, account_id, clock.about(again_s))
+                        await queries.end_turns(connection, [account_id], clock.about(again_s))
         finally:
             self._renew_at = 0.0
             await queries.give_back_lease(self._db, LEASE, self._holder)
@@ -138,11 +138,16 @@ class DataSweep:
         self._renew_at = now + RENEW_S if held else 0.0
         return held
 
-    async def _due(self) -> list[tuple[UUID, float]]:
+    async def _due(self) -> list[UUID] | None:
+        """The next accounts that need their turn. The turns of those with nothing to delete end
+        here, together. None: no account is due."""
         async with self._db.relay() as connection:
             due = await queries.due_accounts(connection, PAGE)
+            found = [account_id for account_id, _ in due]
+            idle = await self._retention.idle(connection, found)
+            await queries.end_turns(connection, idle, clock.about(TURN_EVERY_S))
         metrics.LAG_SECONDS.set(due[0][1] if due else 0)
-        return due
+        return [account_id for account_id in found if account_id not in idle] if due else None
 
 
 def _failed(error: Exception) -> float:
