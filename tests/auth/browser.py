@@ -35,7 +35,7 @@ class Browser:
     def cookie(self) -> str | None:
         return self.http.cookies.get("rota")
 
-    async def code(self, **changes: str) -> str:
+    async def code(self, *, email: str | None = None, **changes: str) -> str:
         """Signs in at the identity provider. Returns the code that the page gets back."""
         config = (await self.http.get("/api/auth/config")).json()
         (issuer,) = config["issuers"]
@@ -53,8 +53,8 @@ class Browser:
         async with httpx.AsyncClient() as visitor:
             page = await visitor.get(issuer["authorizationEndpoint"], params=query)
             assert page.status_code == 200, page.text
-            (email, *_) = re.findall(r'name="email" value="([^"]+)"', page.text)
-            chosen = await visitor.post(page.url, data={"email": email})
+            (first, *_) = re.findall(r'name="email" value="([^"]+)"', page.text)
+            chosen = await visitor.post(page.url, data={"email": email or first})
         assert chosen.status_code == 303, chosen.text
         assert chosen.headers["location"].startswith(f"{self.redirect_uri}?")
         response = parse_qs(urlsplit(chosen.headers["location"]).query)

@@ -2,59 +2,23 @@
 
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from typing import Any
 
 import httpx
 import pytest
-from joserfc.jwk import RSAKey
 
-from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
 from tests.auth.forge import WITHOUT, Mint, by, unsigned
-from tests.auth.provider import CLIENT_ID, Provider
+from tests.auth.program_realm import Realm, started_realm
+from tests.auth.provider import CLIENT_ID
 from tests.mcp_server.clients import PROGRAM, Generation, call, connected, new_key, post, refusal
-from tests.runs.runner import CATALOG
-from tests.service import Person, Service
-
-
-@dataclass
-class Realm:
-    """A service, and an identity provider that it trusts."""
-
-    service: Service
-    provider: Provider
-    # Signed in once with an ID token of the provider.
-    person: Person
-
-    @property
-    def audience(self) -> str:
-        return f"{self.service.settings.public_url}/mcp"
-
-    def mint(self, **claims: Any) -> Mint:
-        """Access tokens of the person."""
-        own = {"sub": self.person.subject, "aud": self.audience, "scope": "openid"}
-        made = self.provider.mint("rs", **{**own, **claims})
-        return Mint({**made.header, "typ": "at+jwt"}, made.claims, made.key, made.untrusted)
+from tests.service import Service
 
 
 @pytest.fixture(scope="module")
 async def realm(stack: Stack) -> AsyncIterator[Realm]:
-    key = RSAKey.generate_key(2048, {"kid": "rs", "use": "sig", "alg": "RS256"})
-    async with Provider(key).serve() as provider:
-        issuers = (provider.setting,)
-        async with Service.start(
-            stack, variant="a", name="mcp_realm", oidc_issuers=issuers
-        ) as service:
-            await sync(service.database_url, CATALOG)
-            subject = "somebody"
-            answer = await service.http.post(
-                "/api/auth/session", json={"idToken": provider.mint("rs", sub=subject).token()}
-            )
-            assert answer.status_code == 200, answer.text
-            person = Person(service, subject, answer.json()["token"])
-            yield Realm(service, provider, person)
+    async with started_realm(stack, "/mcp", variant="a", name="mcp_realm") as started:
+        yield started
 
 
 async def test_an_access_token_for_this_endpoint_acts_for_its_user(

@@ -223,4 +223,4 @@ async def test_a_url_without_an_mcp_server_is_named(stack: Stack, tmp_path: Path
     )
     code, messages, errors = await ended(environment)
     assert (code, messages) == (1, [])
-    assert "There is no MCP server at" in errors
+    assert "No MCP server answers at" in errors

@@ -168,3 +168,36 @@ async def test_the_key_of_a_company_works_in_the_company(office: Service) -> Non
         assert company in (await call(client, "get_task", taskId=task["id"]))["reviewUrl"]
     async with connected(office, await new_key(stranger)) as client:
         assert (await refusal(client, "get_task", taskId=task["id"]))["status"] == 404
+
+
+async def test_a_wait_that_continues_after_the_end_reports_what_was_missed(
+    runner: Runner, scripted: Scripted, person: Person, key: str, generation: Generation
+) -> None:
+    script = await scripted.script(says("Done."))
+    async with connected(runner.service, key, generation) as client:
+        task = (await call(client, "create_task", agent="writer", input=script))["task"]
+        await runner.until(person, task, "COMPLETED")
+        reports: dict[float, str] = {}
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            reports[progress] = (message or "").split()[0]
+
+        waited = await client.call_tool(
+            "wait_for_task", {"taskId": task["id"], "afterSequence": 0}, progress_callback=report
+        )
+
+        async def seen() -> dict[float, str]:
+            return reports
+
+        # The client calls back in tasks of their own, which can run after the result.
+        await until(seen, lambda found: "task.completed" in found.values())
+        listed = await person.get("/api/events", headers={"Accept": "application/json"})
+        events = [each for each in listed.json()["events"] if each["taskId"] == task["id"]]
+        assert [reports[at] for at in sorted(reports)] == [each["type"] for each in events]
+        answer: dict[str, Any] = waited.structured_content or {}
+        assert answer["lastSequence"] == events[-1]["sequence"]
+        # Nothing is missing after it.
+        again = await call(
+            client, "wait_for_task", taskId=task["id"], afterSequence=answer["lastSequence"]
+        )
+        assert again["timedOut"] is False

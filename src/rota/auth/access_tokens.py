@@ -1,4 +1,4 @@
-"""The credentials of programs that speak MCP: API keys, and access tokens of identity providers.
+"""The credentials of programs that speak MCP or A2A: API keys, and access tokens of issuers.
 
 An access token names this service's endpoint as its audience. It acts for the user who signed in
 with the same identity, and never approves: what approves needs a session, or a key whose scopes
@@ -6,6 +6,9 @@ say so. Like those, it is looked up again after half a second.
 """
 
 import time
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
 
 from rota.accounts import queries as accounts
 from rota.auth import compact, queries, secrets
@@ -23,13 +26,16 @@ from rota.auth.errors import (
     AccessTokenBound,
     AccessTokenInvalid,
     AccessTokenUnknownUser,
+    IdentityNotHere,
     KeyCanApprove,
     SessionNotForPrograms,
 )
 from rota.auth.issuers import AccessGrant, Issuers, SenderConstrained
+from rota.auth.routing import AUTHORIZATION, allowed
 from rota.auth.tokens import TYPE as SESSION_TYPE
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
+from rota.platform.errors import ApiError, RateLimited
 
 # What a program can do here at most, with any credential.
 SCOPES: tuple[Scope, ...] = ("tasks:read", "tasks:write", "agents:read")
@@ -39,13 +45,20 @@ class AccessTokens:
     """Finds the Caller of a request to an endpoint for programs."""
 
     def __init__(
-        self, db: Database, authenticator: Authenticator, issuers: Issuers, audience: str
+        self,
+        db: Database,
+        authenticator: Authenticator,
+        issuers: Issuers,
+        audience: str,
+        cell: str | None,
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._issuers = issuers
         # The URL of the endpoint.
         self.audience = audience
+        # What a user without an account means: in a cell, another one may have it.
+        self._unknown = AccessTokenUnknownUser if cell is None else IdentityNotHere
         self._callers: ExpiringCache[tuple[str, str | None], tuple[Caller, float]] = ExpiringCache(
             max_items=10_000, max_age_s=CACHE_S
         )
@@ -82,7 +95,7 @@ class AccessTokens:
         async with self._db.directory() as connection:
             user_id = await accounts.user_of_identity(connection, grant.issuer, grant.subject)
         if user_id is None:
-            raise AccessTokenUnknownUser
+            raise self._unknown
         async with self._db.read(user_id, user_id) as tx:
             access = await queries.personal_access(tx, user_id)
             if access is None:
@@ -106,6 +119,30 @@ def check_program(caller: Caller, path: str) -> Caller:
     if caller.key_id is not None and caller.has_scope("tasks:approve"):
         raise KeyCanApprove(path)
     return caller
+
+
+def still_allowed(
+    credentials: AccessTokens, request: Request, path: str, before: Caller, needs: allowed
+) -> Callable[[bool], Awaitable[bool]]:
+    """A function for a request that waits: whether its credential can still do this in the same
+    account. With True, what the process has cached does not count."""
+
+    async def check(fresh: bool) -> bool:
+        try:
+            caller = await credentials.authenticate(
+                request.scope.get(AUTHORIZATION),
+                request.headers.get("x-service-account"),
+                fresh=fresh,
+            )
+            needs.check(check_program(caller, path))
+        except ApiError as error:
+            # A busy or failing service says nothing about the credential.
+            if error.status >= 500 or isinstance(error, RateLimited):
+                raise
+            return False
+        return caller.account_id == before.account_id
+
+    return check
 
 
 def _is_session_token(text: str) -> bool:

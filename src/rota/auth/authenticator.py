@@ -22,7 +22,7 @@ from rota.auth.errors import (
 from rota.auth.key_lookup import KeyLookup
 from rota.auth.queries import AccountAccess, KeyOwner
 from rota.auth.tokens import SessionClaims, SessionTokens
-from rota.platform import ids
+from rota.platform import cell, ids
 from rota.platform.cache import ExpiringCache, SharedCalls
 from rota.platform.db import Database, ReadConnection
 from rota.platform.errors import AuthenticationFailed
@@ -31,10 +31,13 @@ CACHE_S = 0.5
 
 
 class Authenticator:
-    def __init__(self, db: Database, tokens: SessionTokens, *, idle_days: int) -> None:
+    def __init__(
+        self, db: Database, tokens: SessionTokens, *, idle_days: int, cell: str | None = None
+    ) -> None:
         self._db = db
         self._tokens = tokens
         self._idle_days = idle_days
+        self._cell = cell
         # The key includes the user, because a session is valid only for its own user.
         self._sessions: ExpiringCache[tuple[UUID, UUID], dict[str | None, Caller]] = ExpiringCache(
             max_items=10_000, max_age_s=CACHE_S
@@ -130,8 +133,10 @@ class Authenticator:
         return caller_with(user_id, access, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str, address: str | None, fresh: bool) -> Caller:
-        if not secrets.is_well_formed(secret):
+        named = secrets.cell_of(secret)
+        if not secrets.is_well_formed(secret) or (named is not None and self._cell is None):
             raise ApiKeyInvalid
+        cell.check("The API key", named, self._cell)
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
         if caller is not None and not fresh:
@@ -165,7 +170,7 @@ class Authenticator:
             if owner.account_id == owner.user_id:
                 access = await queries.personal_access(tx, owner.user_id)
             else:
-                # A key stops working when its creator is no longer a member.
+                # A key stops working when its creator leaves the company.
                 companies = await queries.company_access(tx, owner.user_id)
                 access = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or access is None:

@@ -23,7 +23,7 @@ Scope = Literal[
 ]
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 # These must be named: a key is a program, and an approval is a decision of a person. The audit
-# trail shows what everybody does, and a webhook continues to send after its key was revoked.
+# trail shows what everybody does, and a webhook sends what happens to an address of any choice.
 _NAMED_SCOPES = ("tasks:approve", "audit:read", "webhooks:write")
 # The scopes of a key that names none.
 DEFAULT_SCOPES = tuple(scope for scope in ALL_SCOPES if scope not in _NAMED_SCOPES)

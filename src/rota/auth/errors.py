@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from rota.platform import ids
+from rota.platform.cell import Misdirected
 from rota.platform.errors import AuthenticationFailed, Conflict, Forbidden, NotFound, Unavailable
 
 
@@ -40,7 +41,7 @@ class SessionInvalid(AuthenticationFailed):
 
     def __init__(self) -> None:
         super().__init__(
-            "The session is no longer valid. Sign in again with POST /api/auth/session."
+            "The session has expired or was ended. Sign in again with POST /api/auth/session."
         )
 
 
@@ -92,6 +93,46 @@ class AccessTokenUnknownUser(AuthenticationFailed):
         super().__init__(
             "The user of this access token has not signed in yet. Sign in to the dashboard once."
         )
+
+
+class IdentityNotHere(Misdirected):
+    """Another cell has the account of this identity, or none has. Only the router sees it."""
+
+    def __init__(self) -> None:
+        super().__init__("This cell has no account of this identity.")
+
+
+class CodeExchanged(Misdirected):
+    """A code works once, so its ID token goes to the router, which finds the cell."""
+
+    def __init__(self, id_token: str) -> None:
+        super().__init__(
+            "The code was exchanged. The router continues with its ID token.",
+            details={"idToken": id_token},
+        )
+
+
+class CellsDiffer(Unavailable):
+    """A router that does not know every cell cannot tell that a person is new."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The router and this cell have different cells in ROTA_CELLS, so no accounts are "
+            "created. Try again in a minute."
+        )
+
+
+class AccountBeingCreated(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "Another sign-in of this identity creates an account in another cell. Sign in again "
+            "in two minutes."
+        )
+
+
+class CredentialRevoked(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__("The credential was revoked while this request waited.")
 
 
 class SessionNotForPrograms(Forbidden):

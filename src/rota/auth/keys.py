@@ -21,12 +21,18 @@ MAX_KEYS = 100
 
 class Keys:
     def __init__(
-        self, db: Database, authenticator: Authenticator, idempotency: Idempotency, record: Record
+        self,
+        db: Database,
+        authenticator: Authenticator,
+        idempotency: Idempotency,
+        record: Record,
+        cell: str | None = None,
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._idempotency = idempotency
         self._record = record
+        self._cell = cell
 
     async def all(self, caller: Caller) -> list[ApiKey]:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
@@ -53,7 +59,7 @@ class Keys:
     ) -> KeyCreatedResponse:
         if body.expires_at is not None and body.expires_at <= clock.now():
             raise ValidationFailed.of(FieldError("expiresAt", "must be in the future"))
-        secret = secrets.new_secret()
+        secret = secrets.new_secret(self._cell)
         key = ApiKey(
             id=new_uuid(),
             name=body.name,

@@ -1,8 +1,8 @@
-"""SQL for sessions, API keys and signing keys."""
+"""SQL for sessions and API keys."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from rota.accounts import members
@@ -22,13 +22,6 @@ class AccountAccess:
     tier: str
     user_tier: str
     approver: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SigningKeyRow:
-    kid: str
-    sealed_private: bytes
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +271,25 @@ async def may_act(tx: AccountReader, user_id: UUID, key_id: UUID | None, scope: 
         return False
     if key_id is None:
         return True
-    found = await tx.fetchval(
+    return key_id in await working_keys(tx, (key_id,), scope)
+
+
+async def working_keys(
+    tx: AccountReader, key_ids: Collection[UUID], scope: Scope
+) -> frozenset[UUID]:
+    """Those of the keys that exist, have the scope and have not expired."""
+    if not key_ids:
+        return frozenset()
+    rows = await tx.fetch(
         """
-        SELECT true FROM api_keys WHERE account_id = $1 AND id = $2 AND $3 = ANY(scopes)
+        SELECT id FROM api_keys WHERE account_id = $1 AND id = ANY($2::uuid[]) AND $3 = ANY(scopes)
           AND (expires_at IS NULL OR expires_at > now())
         """,
         tx.account_id,
-        key_id,
+        list(key_ids),
         scope,
     )
-    return bool(found)
+    return frozenset(row["id"] for row in rows)
 
 
 async def list_keys(tx: AccountReader) -> list[ApiKey]:
@@ -362,37 +364,3 @@ async def delete_keys_of(tx: AccountTransaction, user_id: UUID) -> list[tuple[UU
         user_id,
     )
     return [(row["id"], row["secret_hash"]) for row in rows]
-
-
-async def signing_keys(connection: ReadConnection) -> list[SigningKeyRow]:
-    """The signing keys that are not retired, the newest first."""
-    rows = await connection.fetch(
-        """
-        SELECT kid, sealed_private, created_at FROM signing_keys
-        WHERE retires_at IS NULL OR retires_at > now()
-        ORDER BY created_at DESC, kid
-        """
-    )
-    return [SigningKeyRow(**row) for row in rows]
-
-
-async def insert_signing_key(
-    connection: WriteConnection, kid: str, public_jwk: dict[str, Any], sealed: bytes
-) -> None:
-    await connection.execute(
-        "INSERT INTO signing_keys (kid, public_jwk, sealed_private) VALUES ($1, $2, $3)",
-        kid,
-        public_jwk,
-        sealed,
-    )
-
-
-async def retire_signing_keys(connection: WriteConnection, after_s: int) -> None:
-    """Makes every key retire after `after_s` seconds, unless it retires sooner."""
-    await connection.execute(
-        """
-        UPDATE signing_keys SET retires_at = now() + make_interval(secs => $1)
-        WHERE retires_at IS NULL OR retires_at > now() + make_interval(secs => $1)
-        """,
-        after_s,
-    )

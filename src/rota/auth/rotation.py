@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
 
-from rota.auth import queries
-from rota.auth.queries import SigningKeyRow
+from rota.auth import signing_key_queries
+from rota.auth.signing_key_queries import SigningKeyRow
 from rota.auth.tokens import LIFETIME_S, add_key, seal_context
 from rota.platform.crypto import Vault
 from rota.platform.db import owner_connection, record
@@ -17,18 +18,41 @@ async def rotate(database_url: str, vault: Vault, *, overlap_s: int) -> str:
     async with owner_connection(database_url) as connection, connection.transaction():
         if overlap_s:
             # Running processes could not read a key that another secret key has sealed.
-            _check_vault(await queries.signing_keys(connection), vault)
-        await queries.retire_signing_keys(connection, overlap_s)
+            _check_vault(await signing_key_queries.current(connection), vault)
+        await signing_key_queries.retire(connection, overlap_s)
         await add_key(connection, vault, kid)
         await record(connection, "signing_key.rotated", {"kid": kid, "overlapS": overlap_s})
     return kid
+
+
+async def retire_others(
+    database_url: str, vault: Vault, kept: Sequence[str], before: datetime
+) -> list[str]:
+    """Retires the signing keys from before a time that are not among these. For a restore: they
+    were retired later, perhaps because one had leaked. Their names."""
+    async with owner_connection(database_url) as connection, connection.transaction():
+        rows = await connection.fetch(
+            """
+            UPDATE signing_keys SET retires_at = now()
+            WHERE kid <> ALL($1) AND created_at < $2 AND (retires_at IS NULL OR retires_at > now())
+            RETURNING kid
+            """,
+            list(kept),
+            before,
+        )
+        retired = [row["kid"] for row in rows]
+        if retired and not await signing_key_queries.current(connection):
+            await add_key(connection, vault, secrets.token_hex(6))
+        if retired:
+            await record(connection, "signing_key.retired", {"kids": retired})
+    return retired
 
 
 async def ensure_key(database_url: str, vault: Vault) -> None:
     """Creates the first signing key of a new database."""
     async with owner_connection(database_url) as connection, connection.transaction():
         await connection.execute("LOCK TABLE signing_keys IN EXCLUSIVE MODE")
-        found = await queries.signing_keys(connection)
+        found = await signing_key_queries.current(connection)
         _check_vault(found, vault)
         if not found:
             kid = secrets.token_hex(6)

@@ -41,6 +41,7 @@ from rota.auth.session_schemas import (
 from rota.auth.sessions import Client, Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
+from rota.platform.cell import ROUTING_HEADER, Routing
 from rota.platform.http import examples
 from rota.platform.http.components import ref
 from rota.platform.http.description import documented
@@ -57,12 +58,17 @@ SETS_COOKIE: dict[int | str, dict[str, Any]] = {
 
 
 def sign_in_routes(
-    sessions: Sessions, issuers: Issuers, cookies: Cookies, variant: str
+    sessions: Sessions,
+    issuers: Issuers,
+    cookies: Cookies,
+    variant: str,
+    *,
+    in_cell: bool = False,
 ) -> APIRouter:
     public = public_router("Auth")
 
-    def issued(token: str, response: Response, *, as_cookie: bool) -> TokenResponse:
-        if not as_cookie:
+    def issued(token: str | None, response: Response, *, as_cookie: bool) -> TokenResponse:
+        if token is None or not as_cookie:
             return TokenResponse(token=token)
         cookies.set(response, token)
         return TokenResponse(token=None)
@@ -89,7 +95,9 @@ def sign_in_routes(
         With `rota dev`, the page of the development identity provider shows how to get one."""
         if body.cookie:
             cookies.check_same_origin(dict(request.scope["headers"]))
-        token = await sessions.start(body.id_token, _client(request))
+        token = await sessions.start(
+            body.id_token, _client(request), routing=_routing(request) if in_cell else None
+        )
         return issued(token, response, as_cookie=body.cookie)
 
     @public.post(
@@ -113,6 +121,7 @@ def sign_in_routes(
             _client(request),
             # A program on the user's machine has no cookies.
             pages_only=body.cookie,
+            routing=_routing(request) if in_cell else None,
         )
         return issued(token, response, as_cookie=body.cookie)
 
@@ -165,6 +174,10 @@ def session_routes(sessions: Sessions, cookies: Cookies) -> APIRouter:
 
 def _client(request: Request) -> Client:
     return Client(device_of(request.headers.get("user-agent")), request.scope.get(ADDRESS))
+
+
+def _routing(request: Request) -> Routing | None:
+    return Routing.of(request.headers.get(ROUTING_HEADER))
 
 
 def me_routes(profiles: Profiles, variant: str) -> APIRouter:

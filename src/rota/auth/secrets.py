@@ -3,6 +3,8 @@
 A secret is `rota_`, 32 characters in base 62, and a CRC32 of them in 6 more. With the checksum, the
 service rejects mistyped and invented keys without a database query, and scanners can recognise
 leaked keys. Only the SHA-256 hash is stored.
+
+A deployment that is a cell puts its name between: `rota_eu1_` and the rest.
 """
 
 import hashlib
@@ -10,12 +12,15 @@ import secrets
 import string
 import zlib
 
+from rota.platform import cell
+
 PREFIX = "rota_"
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM = 32
 _CHECKSUM = 6
-_LENGTH = len(PREFIX) + _RANDOM + _CHECKSUM
-_VISIBLE = len(PREFIX) + 6
+_BODY = _RANDOM + _CHECKSUM
+_LENGTH = len(PREFIX) + _BODY
+_VISIBLE = 6
 
 
 def _checksum(text: str) -> str:
@@ -27,18 +32,28 @@ def _checksum(text: str) -> str:
     return "".join(reversed(digits))
 
 
-def new_secret() -> str:
-    body = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM))
+def new_secret(own_cell: str | None = None) -> str:
+    start = PREFIX if own_cell is None else f"{PREFIX}{own_cell}_"
+    body = start + "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM))
     return body + _checksum(body)
 
 
+def cell_of(secret: str) -> str | None:
+    """The cell that a key names. None for a key without a name, and for what is not a key."""
+    if len(secret) == _LENGTH:
+        return None
+    named = secret[len(PREFIX) : -_BODY - 1]
+    return named if secret[-_BODY - 1 : -_BODY] == "_" and cell.is_name(named) else None
+
+
 def is_well_formed(secret: str) -> bool:
+    named = cell_of(secret)
     return (
-        len(secret) == _LENGTH
+        len(secret) == (_LENGTH if named is None else _LENGTH + len(named) + 1)
         and secret.startswith(PREFIX)
         # The ASCII letters and digits are exactly the alphabet of base 62.
         and secret.isascii()
-        and secret[len(PREFIX) :].isalnum()
+        and secret[-_BODY:].isalnum()
         and secret[-_CHECKSUM:] == _checksum(secret[:-_CHECKSUM])
     )
 
@@ -48,4 +63,4 @@ def hash_of(secret: str) -> bytes:
 
 
 def visible_prefix(secret: str) -> str:
-    return secret[:_VISIBLE]
+    return secret[: _VISIBLE - _BODY]

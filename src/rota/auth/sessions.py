@@ -2,6 +2,7 @@
 them."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -13,7 +14,11 @@ from rota.auth.caller import Caller
 from rota.auth.codes import Code, CodeExchange
 from rota.auth.compact import BadToken
 from rota.auth.errors import (
+    AccountBeingCreated,
+    CellsDiffer,
+    CodeExchanged,
     CodeUsed,
+    IdentityNotHere,
     IdTokenInvalid,
     IdTokenUsed,
     SessionAccountNotFound,
@@ -25,11 +30,15 @@ from rota.auth.queries import Session
 from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
 from rota.platform import clock
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.cell import CREATE, FIND, RESERVE, Routing
+from rota.platform.db import AccountTransaction, Database, UnboundTransaction
 from rota.platform.ids import new_uuid, to_wire
 
 # Longer than any code is valid: RFC 6749 recommends ten minutes at most.
 CODE_MEMORY = timedelta(hours=1)
+# How long the rows of a reservation stay. It lasts at least one minute, which is longer than the
+# router waits for a cell that creates an account.
+PLACE_MEMORY = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,7 @@ class Sessions:
         *,
         idle_days: int,
         signup_trial: timedelta | None,
+        cells: Collection[str] = (),
     ) -> None:
         self._db = db
         self._issuers = issuers
@@ -61,9 +71,26 @@ class Sessions:
         self._record = record
         self._idle_days = idle_days
         self._signup_trial = signup_trial
+        self._cells = frozenset(cells)
 
-    async def start(self, id_token: str, client: Client) -> str:
-        return await self._start(await self._verified(id_token), client)
+    async def start(
+        self, id_token: str, client: Client, *, routing: Routing | None = None
+    ) -> str | None:
+        """None if the router only asked, and the answer is yes. For no, it raises. In both cases,
+        the ID token stays usable."""
+        identity = await self._verified(id_token)
+        if routing is None:
+            return await self._start(identity, client)
+        if routing.question == RESERVE:
+            async with self._db.directory() as connection:
+                if not await self._place(connection, identity):
+                    raise AccountBeingCreated
+            return None
+        if routing.question != CREATE:
+            await self._check_known(identity, routing)
+        if routing.question == FIND:
+            return None
+        return await self._start(identity, client, creates=routing.question == CREATE)
 
     async def start_by_code(
         self,
@@ -73,18 +100,50 @@ class Sessions:
         client: Client,
         *,
         pages_only: bool,
+        routing: Routing | None = None,
     ) -> str:
+        """With `routing`, the ID token goes to the router."""
         self._codes.check(code, own_origin, pages_only=pages_only)
         code_hash = hashlib.sha256(f"code {code.issuer} {code.code}".encode()).digest()
         async with self._db.directory() as connection:
             # Before the exchange, so that a code is never sent twice.
             if not await queries.use_once(connection, code_hash, clock.now() + CODE_MEMORY):
                 raise CodeUsed
-        identity = await self._verified(await self._codes.id_token(code))
+        id_token = await self._codes.id_token(code)
+        identity = await self._verified(id_token)
         if identity.profile.issuer != code.issuer or identity.nonce != nonce:
             # The ID token belongs to another sign-in than the one that this client has started.
             raise IdTokenInvalid
+        if routing is not None:
+            raise CodeExchanged(id_token)
         return await self._start(identity, client)
+
+    async def _check_known(self, identity: Identity, routing: Routing) -> None:
+        async with self._db.directory() as connection:
+            if await accounts.is_known(connection, identity.profile):
+                return
+        if routing.cells and self._cells and routing.cells != self._cells:
+            raise CellsDiffer
+        raise IdentityNotHere
+
+    async def _place(self, connection: UnboundTransaction, identity: Identity) -> bool:
+        """Every account begins with this in the cell that the identity itself decides. So of two
+        first sign-ins that name different cells, one fails. False if the account exists."""
+        profile = identity.profile
+        if await accounts.is_known(connection, profile):
+            return False
+        minute, fresh = int(clock.now().timestamp() // 60), True
+        # This minute and the next: two sign-ins within one minute have one of them in common.
+        for each in (minute, minute + 1):
+            text = f"place {profile.issuer} {profile.subject} {each}"
+            digest = hashlib.sha256(text.encode()).digest()
+            fresh &= await queries.use_once(connection, digest, clock.now() + PLACE_MEMORY)
+        if fresh:
+            return True
+        # The other one may have been committed here while this one waited for it.
+        if not await accounts.is_known(connection, profile):
+            raise AccountBeingCreated
+        return False
 
     async def _verified(self, id_token: str) -> Identity:
         try:
@@ -92,9 +151,11 @@ class Sessions:
         except BadToken:
             raise IdTokenInvalid from None
 
-    async def _start(self, identity: Identity, client: Client) -> str:
+    async def _start(self, identity: Identity, client: Client, *, creates: bool = False) -> str:
         session_id = new_uuid()
         async with self._db.directory() as connection:
+            if creates:
+                await self._place(connection, identity)
             if not await queries.use_once(connection, identity.token_hash, identity.expires_at):
                 raise IdTokenUsed
             tx = await accounts.sign_in(

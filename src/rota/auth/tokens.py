@@ -16,10 +16,10 @@ from uuid import UUID
 
 from joserfc.jwk import OKPKey
 
-from rota.auth import compact, queries
+from rota.auth import compact, signing_key_queries
 from rota.auth.compact import BadToken
 from rota.auth.errors import SigningKeyMissing
-from rota.platform import clock, ids
+from rota.platform import cell, clock, ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
 from rota.platform.db import Database, WriteConnection
@@ -99,15 +99,15 @@ class KeyRing:
         # The rows can be as old as the start of the query.
         started_at = time.monotonic()
         async with self._db.directory() as connection:
-            rows = await queries.signing_keys(connection)
+            rows = await signing_key_queries.current(connection)
         self._keys = {row.kid: self._known(row) for row in rows}
         self._loaded_at = started_at
 
-    def _known(self, row: queries.SigningKeyRow) -> SigningKey:
+    def _known(self, row: signing_key_queries.SigningKeyRow) -> SigningKey:
         held = self._keys.get(row.kid)
         return SigningKey(row.kid, held.key if held else self._opened(row), row.created_at)
 
-    def _opened(self, row: queries.SigningKeyRow) -> OKPKey:
+    def _opened(self, row: signing_key_queries.SigningKeyRow) -> OKPKey:
         private = self._vault.open(row.sealed_private, seal_context(row.kid))
         return OKPKey.import_key(private, {"kid": row.kid, "use": "sig", "alg": ALGORITHM})
 
@@ -119,15 +119,23 @@ def seal_context(kid: str) -> str:
 async def add_key(connection: WriteConnection, vault: Vault, kid: str) -> None:
     key = OKPKey.generate_key("Ed25519", {"kid": kid, "use": "sig", "alg": ALGORITHM})
     sealed = vault.seal(key.as_pem(private=True), seal_context(kid))
-    await queries.insert_signing_key(connection, kid, key.as_dict(private=False), sealed)
+    await signing_key_queries.insert(connection, kid, key.as_dict(private=False), sealed)
 
 
 class SessionTokens:
     """Issues and verifies session tokens."""
 
-    def __init__(self, ring: KeyRing, issuer: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        ring: KeyRing,
+        issuer: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        cell: str | None = None,
+    ) -> None:
         self._ring = ring
         self._issuer = issuer
+        self._cell = cell
         self._clock = clock
         # Tokens with verified signatures. Expiry and key are checked again on every use.
         self._verified: ExpiringCache[str, SessionClaims] = ExpiringCache(
@@ -137,7 +145,7 @@ class SessionTokens:
     async def issue(self, user_id: UUID, session_id: UUID) -> str:
         signing = await self._ring.active()
         issued = int(self._clock())
-        claims = {
+        claims: dict[str, Any] = {
             "iss": self._issuer,
             "aud": AUDIENCE,
             "sub": ids.to_wire("user", user_id),
@@ -148,6 +156,8 @@ class SessionTokens:
             "iat": issued,
             "exp": issued + LIFETIME_S,
         }
+        if self._cell is not None:
+            claims["cell"] = self._cell
         header = {"typ": TYPE, "alg": ALGORITHM, "kid": signing.kid}
         return compact.sign(header, claims, signing.key)
 
@@ -167,6 +177,9 @@ class SessionTokens:
         token = compact.parse(text)
         if token.header.get("typ") != TYPE:
             raise BadToken("wrong type of token")
+        # Before the signature: the keys of another cell are not here.
+        named = token.claims.get("cell")
+        cell.check("The session token", named if isinstance(named, str) else None, self._cell)
         signing = await self._ring.find(token.header.get("kid"))
         compact.verify(token, signing.key, [ALGORITHM])
         claims = token.claims

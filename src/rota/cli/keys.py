@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from rota.cli.exits import ExitCode, fail
-from rota.cli.output import print_json, print_note, print_table, print_text
+from rota.cli.key_table import print_keys
+from rota.cli.output import print_json, print_note, print_text
 from rota.cli.session import Session, client_command
-from rota.cli.text import moment
 
 if TYPE_CHECKING:
     from rota_sdk.models import Scope
@@ -19,23 +19,7 @@ commands = typer.Typer(no_args_is_help=True, help="Create API keys for programs,
 @client_command(commands, "list")
 def list_keys(session: Session) -> None:
     """List the API keys of the account, without their secrets."""
-    keys = list(session.client.keys.list())
-    if session.as_json:
-        print_json({"keys": keys})
-        return
-    rows = [
-        (
-            each.id,
-            each.name,
-            each.prefix,
-            ", ".join(each.scopes),
-            moment(each.last_used_at),
-            moment(each.expires_at),
-        )
-        for each in keys
-    ]
-    columns = ("ID", "Name", "Begins with", "Scopes", "Last used", "Expires")
-    print_table(columns, rows, "There are no API keys.")
+    print_keys(list(session.client.keys.list()), as_json=session.as_json)
 
 
 @client_command(commands)

@@ -2,11 +2,12 @@
 
 Each message is a line of JSON. Requests run at the same time, so a wait does not delay others. What
 goes wrong with one of them is the answer to that one: nothing ends the program but the end of its
-input.
+input. Then it answers the requests that it has, unless nobody reads its output any more.
 """
 
 import asyncio
 import json
+import select
 import sys
 import threading
 from collections.abc import Callable
@@ -22,6 +23,8 @@ SERVER_ERROR = -32000
 # A wait takes minutes, and its stream has a sign of life every 15 s.
 TIMEOUT = httpx.Timeout(10, read=120)
 CHECK_TIMEOUT_S = 10
+# How often it looks whether somebody still reads the answers, once the input has ended.
+LOOK_EVERY_S = 0.5
 
 Message = dict[str, Any]
 
@@ -37,6 +40,7 @@ class Proxy:
         url: str,
         headers: dict[str, str],
         write: Callable[[str], None],
+        is_read: Callable[[], bool] = lambda: True,
     ) -> None:
         self._http = http
         self._url = url
@@ -46,6 +50,8 @@ class Proxy:
             "Accept": "application/json, text/event-stream",
         }
         self._write = write
+        # Whether somebody can still read what is written.
+        self._is_read = is_read
         self._version = HANDSHAKE_VERSION
         # Requests that have no answer yet, by ID.
         self._open: dict[Any, asyncio.Task[None]] = {}
@@ -61,13 +67,13 @@ class Proxy:
         except httpx.HTTPError as error:
             return _not_reached(self._url, error)
         if answer.status_code == 404:
-            raise Refused(f"There is no MCP server at {self._url}. Check the URL of the service.")
+            raise Refused(f"No MCP server answers at {self._url}. Check the URL of the service.")
         if answer.status_code in (401, 403):
             raise Refused(_problem(answer.status_code, answer.content)["message"])
         return None
 
     async def run(self, lines: "asyncio.Queue[bytes | None]") -> None:
-        """Until the input ends."""
+        """Until the input ends, and everything in it is answered."""
         running: set[asyncio.Task[None]] = set()
         try:
             while (line := await lines.get()) is not None:
@@ -85,6 +91,8 @@ class Proxy:
                 if message.get("method") == "initialize":
                     # The answer says which version the next messages have.
                     await asyncio.wait([task])
+            while running and self._is_read():
+                await asyncio.wait(running, timeout=LOOK_EVERY_S)
         finally:
             for task in running:
                 task.cancel()
@@ -215,10 +223,18 @@ def serve(url: str, headers: dict[str, str], note: Callable[[str], None]) -> Non
         sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
 
+    def is_read() -> bool:
+        if not hasattr(select, "poll"):
+            return True  # Windows does not have it.
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        # A pipe that nobody reads has an error. Other files have none.
+        return not poll.poll(0)
+
     async def run() -> None:
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         async with httpx.AsyncClient(timeout=TIMEOUT, limits=httpx.Limits()) as http:
-            proxy = Proxy(http, url, headers, write)
+            proxy = Proxy(http, url, headers, write, is_read)
             if (problem := await proxy.check()) is not None:
                 note(problem)
             _read_lines(asyncio.get_running_loop(), lines)

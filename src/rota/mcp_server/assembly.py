@@ -7,15 +7,15 @@ from rota.agents.catalog import Catalog
 from rota.auth.access_tokens import AccessTokens
 from rota.auth.authenticator import Authenticator
 from rota.auth.issuers import Issuers
+from rota.auth.program_endpoints import ProgramEndpoint
 from rota.events.stream import Streams
 from rota.mcp_server.calls import Calls
 from rota.mcp_server.results import Presenter
-from rota.mcp_server.routes import Endpoint, mcp_server_routes
+from rota.mcp_server.routes import mcp_server_routes
 from rota.mcp_server.server import PATH, McpServer
 from rota.mcp_server.task_handles import Handles
 from rota.mcp_server.waiting import Waiting
 from rota.platform.db import Database
-from rota.platform.http.origins import OwnOrigin
 from rota.platform.settings import Settings
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
@@ -39,7 +39,9 @@ class McpAssembly:
         self._settings = settings
         self._issuers = issuers
         url = settings.public_url
-        self.credentials = AccessTokens(db, authenticator, issuers, url.rstrip("/") + PATH)
+        self.credentials = AccessTokens(
+            db, authenticator, issuers, url.rstrip("/") + PATH, settings.cell
+        )
         presenter = Presenter(url)
         calls = Calls(tasks, catalog, agent_access, Waiting(tasks, streams), presenter)
         self.server = McpServer(
@@ -50,7 +52,5 @@ class McpAssembly:
         )
 
     def routes(self) -> APIRouter:
-        settings = self._settings
-        origin = OwnOrigin(settings.public_url, production=settings.env == "production")
-        endpoint = Endpoint(self.server, settings.public_url, origin, settings.cors_origins)
-        return mcp_server_routes(endpoint, self._issuers, settings.public_url)
+        program = ProgramEndpoint(PATH, self._settings)
+        return mcp_server_routes(self.server, program, self._issuers)

@@ -26,8 +26,6 @@ from rota.mcp_server.arguments import (
     OneTask,
     QuoteTask,
     WaitForTask,
-    parsed,
-    task_body,
 )
 from rota.mcp_server.results import Presenter, failure, result, wire
 from rota.mcp_server.tools import AGENT_PREFIX, TOOL_NAMES
@@ -36,6 +34,7 @@ from rota.platform import ids
 from rota.platform.errors import RateLimited
 from rota.platform.http.edge import as_api_error
 from rota.tasks.bodies import PatchTask
+from rota.tasks.delegated import parsed, task_body
 from rota.tasks.list_queries import Filter
 from rota.tasks.model import Task
 from rota.tasks.quote_schemas import Quote

@@ -14,6 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from rota.platform import ids, json
 from rota.platform.errors import ApiError
 from rota.tasks import schemas
+from rota.tasks.delegated import review_url
 from rota.tasks.model import Task
 
 DATA = (
@@ -28,12 +29,11 @@ _LONG = ("input", "output", "outputData", "outputSchema", "description", "metada
 
 class Presenter:
     def __init__(self, public_url: str) -> None:
-        self._public_url = public_url.rstrip("/")
+        self._public_url = public_url
 
     def review_url(self, account_id: UUID, task_id: UUID) -> str:
         """The page of the dashboard where a person decides."""
-        account, task = ids.to_wire("acct", account_id), ids.to_wire("task", task_id)
-        return f"{self._public_url}/{account}/reviews/{task}"
+        return review_url(self._public_url, account_id, task_id)
 
     def task(self, account_id: UUID, task: Task) -> dict[str, Any]:
         """The task as the REST API shows it. If a person must decide, also where."""

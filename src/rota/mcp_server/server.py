@@ -26,9 +26,9 @@ from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from rota.auth.access_tokens import AccessTokens, check_program
+from rota.auth.access_tokens import AccessTokens, check_program, still_allowed
 from rota.auth.caller import Caller
-from rota.auth.routing import AUTHORIZATION, renewed_caller
+from rota.auth.routing import renewed_caller
 from rota.events.stream import StillAllowed
 from rota.mcp_server.calls import READER, WRITER, Call, Calls, Created, UnknownTool
 from rota.mcp_server.task_handles import (
@@ -39,7 +39,7 @@ from rota.mcp_server.task_handles import (
     understands_handles,
 )
 from rota.mcp_server.tools import INSTRUCTIONS, TOOLS, agent_tools
-from rota.platform.errors import ApiError, RateLimited
+from rota.platform.errors import ApiError
 from rota.platform.http.bodies import MAX_BODY_BYTES
 from rota.platform.http.edge import as_api_error
 
@@ -171,22 +171,7 @@ class McpServer:
             raise _protocol_error(error) from None
 
     def _still_allowed(self, request: Request, before: Caller) -> StillAllowed:
-        async def check(fresh: bool) -> bool:
-            try:
-                caller = await self._credentials.authenticate(
-                    request.scope.get(AUTHORIZATION),
-                    request.headers.get("x-service-account"),
-                    fresh=fresh,
-                )
-                READER.check(check_program(caller, PATH))
-            except ApiError as error:
-                # A busy or failing service says nothing about the credential.
-                if error.status >= 500 or isinstance(error, RateLimited):
-                    raise
-                return False
-            return caller.account_id == before.account_id
-
-        return check
+        return still_allowed(self._credentials, request, PATH, before, READER)
 
 
 def _protocol_error(error: ApiError) -> MCPError:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from rota.auth.caller import Caller
+from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
 from rota.events.stream import BATCH, POLL_EVERY_S, StillAllowed, Streams
-from rota.platform.errors import AuthenticationFailed
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
 from rota.tasks.states import TERMINAL
@@ -22,11 +22,6 @@ from rota.tasks.states import TERMINAL
 REPORT_EVERY_S = 10.0
 
 Report = Callable[[int, str], Awaitable[None]]
-
-
-class NoLongerAllowed(AuthenticationFailed):
-    def __init__(self) -> None:
-        super().__init__("The credential was revoked while this request waited.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,8 @@ class Waiting:
         task = await self._tasks.get(caller, task_id)
         # A review that the client knows of does not end the wait.
         news = after is None
-        if _is_over(task, news):
+        # A client that continues first gets the events that it has missed.
+        if after is None and _is_over(task, news):
             return Waited(task, seen, timed_out=False)
         loop = asyncio.get_running_loop()
         ends_at, reported_at, reports = loop.time() + seconds, loop.time(), 0
@@ -74,7 +70,7 @@ class Waiting:
                 if removed or loop.time() - checked_at >= POLL_EVERY_S:
                     checked_at = loop.time()
                     if not await still_allowed(True):
-                        raise NoLongerAllowed
+                        raise CredentialRevoked
                 for event in events:
                     seen = event.sequence
                     news = news or event.data.get("status") == "WAITING_APPROVAL"

@@ -17,9 +17,9 @@ _EXPOSED = (
 )
 _PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Api-Version, Authorization, Content-Type, Idempotency-Key, "
-    "If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id, "
-    "X-Service-Account",
+    "Access-Control-Allow-Headers": "A2A-Version, Api-Version, Authorization, Content-Type, "
+    "Idempotency-Key, If-None-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, "
+    "X-Request-Id, X-Service-Account",
     # Two hours, the longest time that Chrome accepts.
     "Access-Control-Max-Age": "7200",
 }

@@ -43,7 +43,7 @@ LINGER_S = 2.0
 # The server stores an error here if it could not read the request.
 REFUSAL = "rota.refusal"
 
-_VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # Secrets in paths: the token of an invitation, also where no route matches, and the token of a link
 # to unsubscribe.
 _SECRETS = re.compile(r"(?<=/api/invitations/)[^/]+|invite_[^/]+|(?<=/api/unsubscribe/)[^/]+")
@@ -210,7 +210,7 @@ def as_api_error(error: BaseException) -> ApiError:
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
     sent = headers.get(b"x-request-id")
-    if sent is not None and _VALID_ID.fullmatch(text := sent.decode("latin-1")):
+    if sent is not None and VALID_ID.fullmatch(text := sent.decode("latin-1")):
         return text
     return uuid4().hex
 

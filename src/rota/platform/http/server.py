@@ -7,14 +7,13 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 import structlog
 import uvicorn
 import uvloop
-from fastapi import FastAPI
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -285,16 +284,27 @@ class Protocol(HttpToolsProtocol):
             self.pipeline.appendleft((self.cycle, self.app))
 
 
-def run(app: FastAPI, settings: Settings, *, on_stop: Callable[[], None]) -> None:
+def run(
+    app: ASGIApp,
+    settings: Settings,
+    lifespan: AbstractAsyncContextManager[object],
+    *,
+    on_stop: Callable[[], None],
+) -> None:
     """Serves until a signal arrives, then finishes the requests in progress.
 
-    `on_stop` runs when the signal arrives. It ends responses that would otherwise stay open.
-    Raises what makes the application refuse to start.
+    `lifespan` is entered while it serves. `on_stop` runs when the signal arrives. It ends responses
+    that would otherwise stay open. Raises what makes the application refuse to start.
     """
-    uvloop.run(_run(app, settings, on_stop))
+    uvloop.run(_run(app, settings, lifespan, on_stop))
 
 
-async def _run(app: FastAPI, settings: Settings, on_stop: Callable[[], None]) -> None:
+async def _run(
+    app: ASGIApp,
+    settings: Settings,
+    lifespan: AbstractAsyncContextManager[object],
+    on_stop: Callable[[], None],
+) -> None:
     sockets = listen(settings.host, settings.port, "ROTA_PORT")
     config = server_config(app, settings)
     # uvicorn would log a traceback for an application that refuses to start.
@@ -305,7 +315,7 @@ async def _run(app: FastAPI, settings: Settings, on_stop: Callable[[], None]) ->
         on_stop()
         server.handle_exit(number, None)
 
-    async with app.router.lifespan_context(app):
+    async with lifespan:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
         log.info("ready", host=settings.host, port=settings.port)

@@ -1,0 +1,89 @@
+"""Follows a task in the event journal, for streams and for calls that wait.
+
+What is known of a task is its state at one sequence number. The events after it come in order and
+without gaps, so every process can continue what another one began.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from rota.auth.caller import Caller
+from rota.auth.errors import CredentialRevoked
+from rota.events.journal import Event
+from rota.events.stream import BATCH, POLL_EVERY_S, StillAllowed, Streams
+from rota.tasks.model import Task
+from rota.tasks.service import Tasks
+
+HasLeft = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A task, and a sequence number. All later changes have a higher one."""
+
+    task: Task
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New events of a task, and the task after them."""
+
+    events: list[Event]
+    task: Task
+
+
+class Following:
+    def __init__(self, tasks: Tasks, streams: Streams) -> None:
+        self._tasks = tasks
+        self._streams = streams
+
+    def place(self, caller: Caller) -> contextlib.AbstractContextManager[None]:
+        """A place among the account's open event streams."""
+        return self._streams.place(caller.account_id)
+
+    async def known(self, caller: Caller, task_id: UUID | None) -> Known:
+        # Before the task is read, so that no event falls between the two.
+        sequence = await self._streams.last_sequence(caller.account_id)
+        return Known(await self._tasks.get(caller, task_id), sequence)
+
+    async def changes(
+        self,
+        caller: Caller,
+        known: Known,
+        still_allowed: StillAllowed,
+        seconds: float | None = None,
+        has_left: HasLeft | None = None,
+    ) -> AsyncGenerator[Change]:
+        """What happens to the task, until this time is over, the client has left or the service
+        stops."""
+        loop = asyncio.get_running_loop()
+        ends_at = None if seconds is None else loop.time() + seconds
+        # The credential was checked when the request began.
+        checked_at = loop.time()
+        account_id, task_id, seen = caller.account_id, known.task.id, known.sequence
+        async with self._streams.listening(account_id) as woken:
+            while True:
+                removed = woken.by_removal
+                woken.clear()
+                events = await self._streams.read(account_id, seen, task_id)
+                if removed or loop.time() - checked_at >= POLL_EVERY_S:
+                    checked_at = loop.time()
+                    if not await still_allowed(True):
+                        raise CredentialRevoked
+                if events:
+                    seen = events[-1].sequence
+                    yield Change(events, await self._tasks.get(caller, task_id))
+                if len(events) == BATCH:
+                    continue
+                if self._streams.is_closing or (ends_at is not None and loop.time() >= ends_at):
+                    return
+                if has_left is not None and await has_left():
+                    return
+                wake_at = loop.time() + POLL_EVERY_S
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(min(ends_at or wake_at, wake_at)):
+                        await woken.wait()

@@ -1,0 +1,188 @@
+"""The endpoints of both bindings, the agent cards, and the metadata that tells clients how to get a
+token. The protocol defines the bodies, so none is part of the OpenAPI description.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.request_handlers.response_helpers import (
+    agent_card_to_dict,
+    build_error_response,
+)
+from a2a.server.routes import (
+    create_agent_card_routes,
+    create_jsonrpc_routes,
+    create_rest_routes,
+)
+from a2a.server.routes.common import ServerCallContextBuilder
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, VERSION_HEADER
+from a2a.utils.error_handlers import build_rest_error_payload
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rota.a2a.assembly import PATH
+from rota.a2a.cards import Cards
+from rota.a2a.errors import REFUSAL, RequestLimit, media_type_error, rest_payload
+from rota.a2a.handler import REQUEST, Handler
+from rota.auth.issuers import Issuers
+from rota.auth.program_endpoints import ProgramEndpoint
+from rota.auth.routing import public_router
+from rota.platform import json
+from rota.platform.errors import (
+    ApiError,
+    FieldError,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
+from rota.platform.http.mounted import NamedRoute, replayed
+from rota.platform.http.responses import json_response
+
+MEDIA_TYPES = (b"application/json", b"application/a2a+json")
+PARSE_ERROR = -32700
+# Where a request keeps the error of the service, for the response.
+_REFUSALS = "rota.a2a.refusals"
+_CACHED = "public, max-age=300"
+
+
+class Contexts(ServerCallContextBuilder):
+    """What the operations know of a request."""
+
+    def build(self, request: Request) -> ServerCallContext:
+        version = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER)
+        return ServerCallContext(
+            state={
+                "headers": {VERSION_HEADER: version or ""},
+                REQUEST: request,
+                REFUSAL: request.scope.setdefault(_REFUSALS, []),
+            }
+        )
+
+
+def _check(program: ProgramEndpoint, scope: Scope) -> None:
+    """Checks what all requests have in common."""
+    program.check_credential(scope)
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+        # No database can store it, and bodies cannot have it either.
+        raise ValidationFailed.of(FieldError("", "The URL contains a NUL character."))
+    program.check_origin(dict(scope["headers"]))
+
+
+class Endpoint:
+    """Gives an admitted request with a sound body to an endpoint of the SDK."""
+
+    def __init__(self, app: ASGIApp, program: ProgramEndpoint, *, rpc: bool) -> None:
+        self._app = app
+        self._program = program
+        # Whether it is JSON-RPC. Its responses always have the status 200.
+        self._rpc = rpc
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        _check(self._program, scope)
+        body = await Request(scope, receive).body() if scope["method"] == "POST" else b""
+        if body or self._rpc:
+            try:
+                _check_body(scope, body)
+            except json.InvalidJson as error:
+                await self._not_json(error)(scope, receive, send)
+                return
+            except UnsupportedMediaType as error:
+                await self._not_supported(error)(scope, receive, send)
+                return
+        if not self._rpc:
+            send = _with_own_errors(scope, receive, send)
+        await self._app(scope, replayed(body, receive), send)
+
+    def _not_json(self, error: json.InvalidJson) -> Response:
+        message = f"The request body is not valid JSON: {error}."
+        if not self._rpc:
+            return json_response(400, rest_payload(ValidationFailed.of(FieldError("", message))))
+        shown = {"code": PARSE_ERROR, "message": message}
+        return json_response(200, {"jsonrpc": "2.0", "id": None, "error": shown})
+
+    def _not_supported(self, error: UnsupportedMediaType) -> Response:
+        found = media_type_error(error)
+        if self._rpc:
+            return json_response(error.status, build_error_response(None, found))
+        payload = build_rest_error_payload(found)
+        payload["error"]["code"] = error.status
+        return json_response(error.status, payload)
+
+
+def _check_body(scope: Scope, body: bytes) -> None:
+    kind = dict(scope["headers"]).get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind not in MEDIA_TYPES:
+        raise UnsupportedMediaType(
+            "The request body must be JSON. Send the header Content-Type: application/json or "
+            "application/a2a+json."
+        )
+    # The SDK accepts more, such as texts that no database can store.
+    json.loads(body)
+
+
+def _with_own_errors(scope: Scope, receive: Receive, send: Send) -> Send:
+    """Replaces a response of the SDK that stands for an error of this service: the SDK knows only
+    the statuses of the protocol's errors."""
+    refusals: list[ApiError] = scope.setdefault(_REFUSALS, [])
+    own = False
+
+    async def replacing(message: Message) -> None:
+        nonlocal own
+        if message["type"] == "http.response.start" and refusals:
+            own = True
+            error = refusals[0]
+            # The guard adds the header for its own limit.
+            headers = {} if isinstance(error, RequestLimit) else dict(error.headers or {})
+            await json_response(error.status, rest_payload(error), headers)(scope, receive, send)
+        elif not own:
+            await send(message)
+
+    return replacing
+
+
+def a2a_routes(
+    handler: Handler, cards: Cards, program: ProgramEndpoint, issuers: Issuers
+) -> APIRouter:
+    router = public_router("A2A")
+    program.add_metadata(router, issuers)
+    contexts = Contexts()
+
+    async def agent_card(request: Request) -> Response:
+        _check(program, request.scope)
+        context = contexts.build(request)
+        context.tenant = request.path_params["tenant"]
+        card = agent_card_to_dict(await handler.card(context))
+        return json_response(200, card, {"Cache-Control": "private, max-age=60"})
+
+    # The second is where clients look that have the URL of the endpoint.
+    for path in (AGENT_CARD_WELL_KNOWN_PATH, PATH + AGENT_CARD_WELL_KNOWN_PATH):
+        shown = create_agent_card_routes(cards.public(), card_url=path, cache_control=_CACHED)
+        router.routes.extend(_route(path, each.endpoint, ["GET"]) for each in shown)
+    own = f"{PATH}/{{tenant}}{AGENT_CARD_WELL_KNOWN_PATH}"
+    router.routes.append(_route(own, agent_card, ["GET"]))
+    for rpc in create_jsonrpc_routes(handler, PATH, context_builder=contexts):
+        endpoint = Endpoint(rpc.app, program, rpc=True)
+        # Some clients add a slash to the URL of the card.
+        for path in (rpc.path, f"{rpc.path}/"):
+            router.routes.append(_route(path, endpoint, ["POST"]))
+    rest = create_rest_routes(handler, context_builder=contexts)
+    for path, route in _flat(rest, PATH):
+        endpoint = Endpoint(route.app, program, rpc=False)
+        router.routes.append(_route(path, endpoint, route.methods or ()))
+    return router
+
+
+def _route(path: str, endpoint: Any, methods: Iterable[str]) -> NamedRoute:
+    return NamedRoute(path, endpoint, methods=list(methods), include_in_schema=False)
+
+
+def _flat(routes: Iterable[BaseRoute], prefix: str) -> Iterator[tuple[str, Route]]:
+    """Each route with its whole path, also those that the SDK mounts below the tenant."""
+    for route in routes:
+        if isinstance(route, Mount):
+            yield from _flat(route.routes, prefix + route.path)
+        elif isinstance(route, Route):
+            yield prefix + route.path, route
