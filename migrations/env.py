@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import structlog
 from alembic import context, op
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, pool
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import await_only
 
 from rota.platform.db import record
 from rota.platform.schema_version import check_encoding
+
+log = structlog.get_logger()
 
 URL: str = context.config.attributes["url"]
 # A statement that waits for a lock blocks everybody behind it, so it waits only this long. Then
@@ -115,6 +119,19 @@ async def one_at_a_time() -> AsyncIterator[None]:
         await connection.close()
 
 
+async def newer_version() -> str | None:
+    """The version of the schema, if it is newer than the newest migration here."""
+    connection = await connect()
+    try:
+        if await connection.fetchval("SELECT to_regclass('alembic_version') IS NULL"):
+            return None
+        found: str | None = await connection.fetchval("SELECT version_num FROM alembic_version")
+    finally:
+        await connection.close()
+    newest = ScriptDirectory.from_config(context.config).get_current_head()
+    return found if found and newest and found > newest else None
+
+
 async def show_version() -> None:
     """Lets the service compare the version of the schema with its own."""
     connection = await connect()
@@ -135,10 +152,15 @@ async def main() -> None:
             "prepared_statement_name_func": lambda: "",
         },
     )
-    async with one_at_a_time(), engine.connect() as connection:
-        await connection.run_sync(apply)
-        await connection.commit()
-        await show_version()
+    async with one_at_a_time():
+        if newer := await newer_version():
+            # After a rollback. The older release works with it.
+            log.warning("schema_is_newer", version=newer)
+        else:
+            async with engine.connect() as connection:
+                await connection.run_sync(apply)
+                await connection.commit()
+            await show_version()
     await engine.dispose()
 
 

@@ -61,7 +61,7 @@ class World:
         self.http = httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{settings.port}",
             timeout=15,
-            limits=httpx.Limits(max_connections=100),
+            limits=httpx.Limits(max_connections=100, max_keepalive_connections=8),
         )
         self.service = Service(stack, settings, self.http)
         # 5xx answers that a kill does not explain.

@@ -126,7 +126,9 @@ def main() -> None:
     app = create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,))
     try:
         with exit_on_error():
-            server.run(app, settings, on_stop=app.state.streams.close)
+            server.run(
+                app, settings, app.router.lifespan_context(app), on_stop=app.state.streams.close
+            )
     except typer.Exit as ended:
         sys.exit(ended.exit_code)
 

@@ -115,6 +115,18 @@ async def test_a_migration_waits_briefly_for_a_lock_and_tries_again(
     assert await version(connection) == "2"
 
 
+async def test_an_older_release_leaves_a_newer_schema_alone(
+    folder: Folder, connection: asyncpg.Connection
+) -> None:
+    folder.add(1, "CREATE TABLE first (n int);")
+    folder.add(2, "CREATE TABLE second (n int);")
+    await folder.apply()
+    for file in folder.versions.glob("2_*"):
+        file.unlink()
+    await folder.apply()
+    assert await version(connection) == "2"
+
+
 async def test_an_index_can_be_built_concurrently(
     folder: Folder, connection: asyncpg.Connection
 ) -> None:

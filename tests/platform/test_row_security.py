@@ -23,6 +23,7 @@ from tests.sizes import size
 DIRECTORIES = {
     *("identities", "erased_identities", "api_key_hashes", "used_id_tokens", "signing_keys"),
     *("agents", "agent_terms", "agent_versions", "alembic_version", "sweeps"),
+    "installation",
 }
 
 
@@ -339,3 +340,15 @@ async def test_a_lost_connection_is_not_reused(
     with pytest.raises(DATABASE_ERRORS):
         await lose()
     assert await settings_left(one_connection) == []
+
+
+async def test_a_user_can_end_only_the_own_sign_in(
+    service_a: Service, people: tuple[Person, Person]
+) -> None:
+    ada, bob = people
+    statement = "DELETE FROM identities WHERE user_id = $1"
+    async with application(service_a, *as_person(ada)) as connection:
+        assert await connection.execute(statement, bob.user_id) == "DELETE 0"
+        assert await connection.execute(statement, ada.user_id) == "DELETE 1"
+    async with application(service_a) as connection:
+        assert await connection.execute("DELETE FROM identities") == "DELETE 0"

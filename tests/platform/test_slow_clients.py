@@ -208,7 +208,7 @@ async def test_what_a_client_does_not_read_takes_no_memory_afterwards(
 ) -> None:
     """In a process of its own, which has the event loop of production."""
     monkeypatch.setenv("CLIENT_TIMEOUT_S", "1")
-    async with probed.process(command=PROBE) as service:
+    async with probed.process(fresh=True, command=PROBE) as service:
         assert service.running is not None
         process = psutil.Process(service.running.pid)
         assert len((await service.http.get("/api/probe/large")).content) == LARGE

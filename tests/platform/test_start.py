@@ -43,7 +43,11 @@ def events(file: Path) -> list[dict[str, Any]]:
 async def test_the_configuration_is_logged_without_secrets(probed: Service, tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with probed.process(
-        output=log, log_level="INFO", stripe_secret_key=SecretStr("sk_test_hush"), streams=77
+        fresh=True,
+        output=log,
+        log_level="INFO",
+        stripe_secret_key=SecretStr("sk_test_hush"),
+        streams=77,
     ) as service:
         port = service.settings.port
     [starting] = [line for line in events(log) if line["event"] == "starting"]
@@ -108,7 +112,7 @@ async def test_an_invalid_setting_is_refused_with_one_line(command: str, probed:
 
 async def test_a_worker_refuses_the_metrics_port_of_another_process(probed: Service) -> None:
     port = free_port()
-    async with probed.process(metrics_port=port):
+    async with probed.process(fresh=True, metrics_port=port):
         settings = probed.settings.model_copy(update={"metrics_port": port})
         for command, variable in (("worker", "ROTA_WORKER_PORT"), ("serve", "ROTA_METRICS_PORT")):
             code, output, error = await ended(command, settings)
@@ -122,7 +126,7 @@ async def test_a_worker_refuses_the_metrics_port_of_another_process(probed: Serv
 async def test_a_worker_reports_its_health_and_metrics(probed: Service, tmp_path: Path) -> None:
     port = free_port()
     async with probed.process(
-        command=WORKER, port=port, worker_port=port, metrics_port=free_port()
+        fresh=True, command=WORKER, port=port, worker_port=port, metrics_port=free_port()
     ) as worker:
         async with asyncio.timeout(30):
             while (ready := await worker.http.get("/health/ready")).status_code != 200:
@@ -141,6 +145,7 @@ async def test_a_worker_that_waits_for_temporal_is_live_and_not_ready(
 ) -> None:
     port, log = free_port(), tmp_path / "log"
     async with probed.process(
+        fresh=True,
         command=WORKER,
         port=port,
         worker_port=port,
@@ -157,7 +162,7 @@ async def test_a_worker_that_waits_for_temporal_is_live_and_not_ready(
 
 
 async def test_a_process_listens_on_every_address_of_its_host(probed: Service) -> None:
-    async with probed.process(host="localhost") as service, httpx.AsyncClient() as http:
+    async with probed.process(fresh=True, host="localhost") as service, httpx.AsyncClient() as http:
         url = f"http://localhost:{service.settings.port}/health/live"
         assert (await http.get(url)).status_code == 200
 

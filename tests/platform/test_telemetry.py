@@ -47,6 +47,7 @@ def test_a_field_with_a_secret_name_is_hidden(name: str) -> None:
         "sk_test_51Hx0aB2c3D4",
         "rk_live_51Hx0aB2c3D4",
         "whsec_5f0c7a529c0e4d0b",
+        "whsec_/cuV3bA8o1ct+kRqC/THfWHh3KQoJK==",
         "sk-proj-5f0c7a529c0e4d0b5f0c",
         "sk-ant-api03-5f0c7a529c0e4d0b",
         "AIza" + "5f0c7a529c0e4d0b" * 2,

@@ -15,7 +15,7 @@ from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
 from rota.tasks import queries, review_queries, transitions
 from rota.tasks.model import Task
-from rota.tasks.states import TERMINAL
+from rota.tasks.states import TERMINAL, Trigger
 
 
 class Deadlines:
@@ -41,6 +41,14 @@ class Deadlines:
             await transitions.close_review(tx, task, "expired", "The deadline of the task passed.")
             await self._loop.miss_deadline(tx, task)
         return None
+
+    async def fail(
+        self, tx: AccountTransaction, task: Task, code: str, message: str, *, reason: str
+    ) -> None:
+        """Fails an open task for another reason, whatever it is doing or waiting for."""
+        await self._leave_undecided(tx, task)
+        await transitions.close_review(tx, task, "expired", reason)
+        await self._loop.fail(tx, task, code, message, retryable=True, trigger=Trigger.DEADLINE)
 
     async def _leave_undecided(self, tx: AccountTransaction, task: Task) -> None:
         """Prepares what waits for a person for a retry from failure."""

@@ -1,0 +1,124 @@
+"""`rota admin restore …`: what an operator runs around a restore of PostgreSQL."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rota.cli.runtime import (
+    act_as_operator,
+    operator_settings,
+    owner_url,
+    run_or_exit,
+    with_composition,
+)
+
+restore = typer.Typer(
+    no_args_is_help=True,
+    help="Collect what must survive a restore of PostgreSQL, and finish it.",
+    callback=act_as_operator,
+)
+
+FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%d"]
+
+
+@restore.command()
+def collect(
+    since: Annotated[
+        datetime,
+        typer.Option(formats=FORMATS, help="The moment to which PostgreSQL is restored (UTC)."),
+    ],
+    output: Annotated[Path, typer.Option(help="The file to write.")],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            help="The database to read. Default: ROTA_DATABASE_URL.",
+            envvar="ROTA_RESTORE_FROM_URL",
+        ),
+    ] = None,
+    final: Annotated[
+        bool,
+        typer.Option(
+            "--final",
+            help="Every serve and worker is stopped, so nothing happens after this file.",
+        ),
+    ] = False,
+) -> None:
+    """Write down which erasures, revocations and cancellations happened since a moment.
+
+    Run it on the database that you are going to replace, while it can still be read. The command
+    only reads.
+
+    Example: rota admin restore collect --final --since 2026-11-17T09:30:00Z --output FILE
+    """
+    from rota.restore.commands import collect_command
+
+    url = source or operator_settings().database_url.get_secret_value()
+    run_or_exit(collect_command(url, since.replace(tzinfo=UTC), output, final=final))
+
+
+@restore.command()
+def finish(
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--file", help="A file of `collect`. Can be used several times."),
+    ] = None,
+    without_file: Annotated[
+        bool,
+        typer.Option(
+            "--without-file",
+            help="There is no file. All sessions end. Later erasures, revocations and "
+            "cancellations are lost, and open tasks can repeat calls of tools.",
+        ),
+    ] = False,
+    nothing_lost: Annotated[
+        bool,
+        typer.Option(
+            "--nothing-lost",
+            help="The database has everything: a replica took over, or it moved to another server.",
+        ),
+    ] = False,
+    accept_problems: Annotated[
+        bool, typer.Option("--accept-problems", help="Finish although problems are left.")
+    ] = False,
+    ignore_connections: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-connections", help="Do not check that every serve and worker is stopped."
+        ),
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Apply files although the database was in use since. Undoes what people changed.",
+        ),
+    ] = False,
+) -> None:
+    """Make a restored database safe to serve. Until then, `rota serve` and `rota worker` refuse it.
+
+    The command applies what the files contain, ends the runs in Temporal, clears Redis, repairs
+    payments from Stripe, and verifies the ledgers and audit trails. Stop all processes before.
+
+    Example: rota admin restore finish --file survivors.jsonl
+    """
+    from rota.restore.commands import finish_command
+
+    if [bool(files), without_file, nothing_lost].count(True) != 1:
+        raise typer.BadParameter("Use one of --file, --without-file and --nothing-lost.")
+    settings = operator_settings()
+    with_composition(
+        settings,
+        lambda parts: finish_command(
+            parts,
+            owner_url(settings),
+            files or (),
+            nothing_lost=nothing_lost,
+            accept_problems=accept_problems,
+            ignore_connections=ignore_connections,
+            again=again,
+        ),
+    )

@@ -1,0 +1,52 @@
+"""Reads what must survive a restore from the database before it is replaced, or regularly."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from rota.auth import signing_key_queries
+from rota.platform import clock
+from rota.platform.audit import INSTALLATION
+from rota.platform.db import NO_USER, Database, DatabaseTimeouts
+from rota.restore import queries
+from rota.restore.file import Header, write
+
+# A transaction can commit long after the time in its audit entry, and clocks differ.
+MARGIN = timedelta(hours=1)
+# The audit trail of all accounts is read.
+TIMEOUTS = DatabaseTimeouts(statement_s=3_600)
+
+
+async def collect(url: str, since: datetime, path: Path, *, final: bool = False) -> int:
+    """Writes the file. Returns how many accounts have changed since then. Changes nothing.
+
+    `final`: nothing uses the database any more, so nothing can follow.
+    """
+    db = Database(url, pool_size=1, timeouts=TIMEOUTS)
+    await db.open()
+    try:
+        async with db.directory() as connection:
+            header = Header(
+                since,
+                since - MARGIN,
+                clock.now(),
+                [key.kid for key in await signing_key_queries.current(connection)],
+                await queries.used_tokens(connection),
+                final,
+            )
+        return await write(path, header, _states(db, header.read_from))
+    finally:
+        await db.close()
+
+
+async def _states(db: Database, since: datetime) -> AsyncIterator[tuple[UUID, dict[str, Any]]]:
+    async with db.relay() as connection:
+        accounts = await queries.changed_accounts(connection, since, INSTALLATION)
+    for account_id, kind in accounts:
+        user_id = account_id if kind == "personal" else NO_USER
+        async with db.snapshot(account_id, user_id) as tx:
+            state = await queries.state(tx, since)
+        if state is not None:
+            yield account_id, state

@@ -1,0 +1,52 @@
+"""`rota admin restore`: collects what must survive, and finishes a restore."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import typer
+
+from rota.composition import Composition
+from rota.restore import file
+from rota.restore.collection import collect
+from rota.restore.finishing import Finishing
+
+
+async def collect_command(url: str, since: datetime, path: Path, *, final: bool) -> None:
+    accounts = await collect(url, since, path, final=final)
+    typer.echo(f"{path} has the state of {accounts} accounts that changed since {since}.")
+
+
+async def finish_command(
+    parts: Composition,
+    owner_url: str,
+    paths: Sequence[Path],
+    *,
+    nothing_lost: bool,
+    accept_problems: bool,
+    ignore_connections: bool,
+    again: bool,
+) -> None:
+    """Applies the files. Without files, what was lost is unknown. Exits with 1 if problems are
+    left, and processes do not start until they are solved or accepted."""
+    finishing = Finishing(parts, owner_url, typer.echo)
+    if nothing_lost:
+        await finishing.accept(lost=False)
+        typer.echo("Processes start on this server now.")
+        return
+    survivors = await finishing.check(
+        file.read(paths) if paths else None, ignore_connections=ignore_connections, again=again
+    )
+    await finishing.run(survivors)
+    problems = finishing.report.problems
+    for problem in problems:
+        typer.secho(problem, err=True)
+    if problems and not accept_problems:
+        typer.secho(
+            f"Problems left: {len(problems)}. The service does not start. Solve them and "
+            "run the command again, or run it with --accept-problems.",
+            err=True,
+        )
+        raise typer.Exit(1)
+    await finishing.accept(lost=True)
+    typer.echo("The restore is finished. Start the service and the workers.")
