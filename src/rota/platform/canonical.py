@@ -1,7 +1,7 @@
 """Canonical JSON and digests: equal values have equal text, so they can be compared by hash.
 
-Keys are sorted by code point. There is no white space, text is UTF-8 without escapes that JSON does
-not require, and integers of any size are exact.
+Keys are sorted by code point. Text is UTF-8, without white space between values and without
+escapes that JSON does not require, and integers of any size are exact.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ that the outcome is unknown, and the work is not done again.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 
 from rota.platform import clock
 from rota.platform.crypto import Vault
-from rota.platform.db import NO_USER, AccountReader, AccountTransaction
+from rota.platform.db import NO_USER, AccountReader, AccountTransaction, ReadConnection
 from rota.platform.errors import ApiError, Conflict, envelope
 from rota.platform.http.schemas import shared
 from rota.platform.ids import to_wire
@@ -125,6 +125,19 @@ async def delete_old(tx: AccountTransaction, limit: int) -> int:
         limit,
     )
     return int(done.rpartition(" ")[2])
+
+
+async def with_old(connection: ReadConnection, account_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the accounts that have keys to delete. Needs a relay's transaction."""
+    rows = await connection.fetch(
+        """
+        SELECT id FROM unnest($1::uuid[]) AS each (id) WHERE EXISTS (
+            SELECT FROM idempotency_keys
+            WHERE account_id = each.id AND created_at <= now() - interval '24 hours')
+        """,
+        account_ids,
+    )
+    return {row["id"] for row in rows}
 
 
 class Idempotency:

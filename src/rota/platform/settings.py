@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, FilePath, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from rota.platform.cell_settings import CellSettings
 from rota.platform.issuer import Issuer
 from rota.platform.model_choice import ModelChoice, read_chains
 from rota.platform.signatures import is_public_key
@@ -38,7 +39,7 @@ PREFIX = "ROTA_"
 CLIENT_VARIABLES = frozenset(
     (
         *("ROTA_URL", "ROTA_BASE_URL", "ROTA_API_KEY", "ROTA_PROFILE", "ROTA_ACCOUNT"),
-        *("ROTA_WEBHOOK_SECRET", "ROTA_MAX_RETRIES", "ROTA_TIMEOUT_S"),
+        *("ROTA_WEBHOOK_SECRET", "ROTA_MAX_RETRIES", "ROTA_TIMEOUT_S", "ROTA_RESTORE_FROM_URL"),
     )
 )
 # For development only. It is public, so it is accepted on a loopback address only.
@@ -52,7 +53,7 @@ RetentionDays = dict[
 ]
 
 
-class Settings(BaseSettings):
+class Settings(CellSettings, BaseSettings):
     # An invalid value can be a secret, so errors do not show it.
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True
@@ -159,7 +160,7 @@ class Settings(BaseSettings):
     # How often a worker looks for what to delete.
     retention_check_minutes: Annotated[float, Field(ge=0.5)] = 5
 
-    # The mail server. Without a host, mail is off.
+    # The mail server. Without a host, email is off.
     smtp_host: str | None = None
     smtp_port: Port = 587
     smtp_tls: Literal["starttls", "tls", "none"] = "starttls"

@@ -38,7 +38,7 @@ _SECRET_NAMES = re.compile(
 # API keys, keys and webhook secrets of the payment processor, keys of model providers, JSON web
 # tokens, the text after "Bearer", and passwords in URLs.
 _SECRET_TEXTS = re.compile(
-    r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|(?<!\w)sk-[\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
+    r"rota_(?:[a-z0-9]{1,16}_)?[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_[\w+/=-]+|(?<!\w)sk-[\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
     r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
 )
 

@@ -1,0 +1,1 @@
+"""The router: sends each request to the cell that has its account."""
