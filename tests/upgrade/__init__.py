@@ -1,0 +1,1 @@
+"""Upgrades and rollbacks under load, between this release and the one before it."""
