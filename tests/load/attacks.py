@@ -145,7 +145,7 @@ async def attacked(stack: Stack, variant: str, scripted: Scripted) -> AsyncItera
     await sync(settings.database_url.get_secret_value(), CATALOG)
     base = Service(stack, settings, None)  # type: ignore[arg-type]
     async with (
-        base.process(command=("tests.load.attacked", "serve")) as service,
+        base.process(fresh=True, command=("tests.load.attacked", "serve")) as service,
         _worker(settings, scripted) as worker,
     ):
         yield Attacked(service, worker, scripted)

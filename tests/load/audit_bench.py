@@ -36,8 +36,8 @@ async def main(requests: int, rounds: int) -> int:
             await quieten(inside)
             sent = [request("POST", "/api/tasks", person.token, BODY) for person in people]
             async with (
-                inside.process(log_level="INFO") as audited,
-                inside.process(log_level="INFO", command=(WITHOUT,)) as plain,
+                inside.process(fresh=True, log_level="INFO") as audited,
+                inside.process(fresh=True, log_level="INFO", command=(WITHOUT,)) as plain,
             ):
                 for service in (audited, plain):
                     await until_live(service.http)

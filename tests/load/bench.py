@@ -228,7 +228,10 @@ async def main(rounds: int, seconds: int, only: str) -> int:
         ):
             work = await pairs(await people_of(inside))
             await quieten(inside)
-            async with inside.process(log_level="INFO") as service, bare_server(inside) as bare:
+            async with (
+                inside.process(fresh=True, log_level="INFO") as service,
+                bare_server(inside) as bare,
+            ):
                 url = str(service.http.base_url)
                 await until_live(service.http)
                 rows = [

@@ -90,7 +90,7 @@ async def measure(stack: Stack, good: str, cases: dict[str, str], seconds: float
     alone: list[float] = []
     during_attack: list[float] = []
     rows: list[tuple[str, float, float]] = []
-    async with Service(stack, settings, None).process() as service:  # type: ignore[arg-type]
+    async with Service(stack, settings, None).process(fresh=True) as service:  # type: ignore[arg-type]
         other = await newcomer(service)
         server = await connect(other, good)
 

@@ -67,7 +67,7 @@ async def compare(stack: Stack, url: str, seconds: float) -> float:
     settings = await prepared_settings(stack, "a", "mcp_bench", egress_allow=LOCAL)
     base = Service(stack, settings, None)  # type: ignore[arg-type]
     ratios = []
-    async with base.process() as service, httpx2.AsyncClient() as http:
+    async with base.process(fresh=True) as service, httpx2.AsyncClient() as http:
         # The limit is 6,000 calls per minute and account, so several accounts share the calls.
         people = [person for _ in range(3) for person in await newcomers(service)]
         servers = [await connect(person, url) for person in people]

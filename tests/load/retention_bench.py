@@ -95,7 +95,7 @@ async def main(tasks: int) -> int:
             Stack(Path(data), components=COMPONENTS) as stack,
             Service.start(stack, variant="a", name="retention_bench") as service,
             Composition(service.settings, pool_size=2) as parts,
-            service.process() as other,
+            service.process(fresh=True) as other,
         ):
             full, people = await newcomer(service), await people_of(service)
             async with service.owner() as connection:

@@ -1,4 +1,4 @@
-"""`make bench`, second part: response times with small tables and with tables 1,000 times larger.
+"""`make bench` and `make scale`: response times with small tables and 1,000 times larger ones.
 
 One PostgreSQL cluster has a small and a large database, each with its own service process. Both get
 the same requests in turn, one at a time, over one open connection. The results are medians.
@@ -6,6 +6,7 @@ the same requests in turn, one at a time, over one open connection. The results 
 
 import argparse
 import asyncio
+import json
 import statistics
 import tempfile
 import time
@@ -25,7 +26,7 @@ from rich.table import Table
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.auth import rotation
-from rota.dev.seed import Plan, seed
+from rota.dev.seed import Plan, Seeded, seed
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.crypto import Vault
@@ -35,6 +36,7 @@ from rota.platform.roles import APPLICATION_ROLE
 from rota.platform.settings import Settings
 from rota.tasks import list_queries, queries
 from rota.tasks.list_queries import Filter
+from tests.load import small_rows
 from tests.load.bench import COMPONENTS
 from tests.load.statements import BODY, Recorder, external_task
 from tests.service import Person, Service, free_port, prepared_settings
@@ -98,8 +100,11 @@ class Side:
 
 # Preparation
 
+Fill = Callable[[str, Plan], Awaitable[Seeded]]
+Plans = dict[str, Plan]
 
-async def ready(stack: Stack, base: Settings, name: str, plan: Plan) -> Settings:
+
+async def ready(stack: Stack, base: Settings, name: str, plan: Plan, fill: Fill = seed) -> Settings:
     """Creates a seeded database, or uses the existing one with --data."""
     server = stack.endpoints.database_url.rpartition("/")[0]
     url = f"{server}/{name}"
@@ -114,7 +119,7 @@ async def ready(stack: Stack, base: Settings, name: str, plan: Plan) -> Settings
     await asyncio.to_thread(migrate, url)
     if not known:
         await sync(url, catalog_folder())
-        seeded = await seed(url, plan)
+        seeded = await fill(url, plan)
         rate = plan.tasks / seeded.seconds
         console.print(f"{name}: {plan.tasks:,} tasks in {seeded.seconds:.0f} s ({rate:,.0f}/s)")
     await rotation.ensure_key(url, Vault(settings.secret_key_bytes))
@@ -125,7 +130,9 @@ async def ready(stack: Stack, base: Settings, name: str, plan: Plan) -> Settings
 async def side(stack: Stack, name: str, settings: Settings) -> AsyncIterator[Side]:
     async with AsyncExitStack() as exits:
         idle = await exits.enter_async_context(httpx.AsyncClient())
-        service = await exits.enter_async_context(Service(stack, settings, idle).process())
+        service = await exits.enter_async_context(
+            Service(stack, settings, idle).process(fresh=True)
+        )
         person = await service.sign_in(f"size-{free_port()}")
         async with service.owner() as owner:
             await owner.execute("CHECKPOINT")
@@ -307,7 +314,7 @@ def _literal(value: Any) -> str:
         return f"ARRAY[{', '.join(map(_literal, value))}]::text[]"
     if isinstance(value, bool | int | float):
         return str(value)
-    text = str(value).replace("'", "''")
+    text = (json.dumps(value) if isinstance(value, dict) else str(value)).replace("'", "''")
     return f"'{text}'"
 
 
@@ -332,12 +339,12 @@ class Finding:
         return "pass" if self.ratio <= self.target else "FAIL"
 
 
-def findings(small: Side, large: Side) -> list[Finding]:
+def findings(small: Side, large: Side, most: float) -> list[Finding]:
     """The targets apply to HTTP. The times of the statements alone explain the results."""
     names = {"list": "first page", "by status": "first page, one status"}
     found = []
     for how, suffix in (("HTTP", ""), ("statements", " sql")):
-        growth, depth = (GROWTH, DEPTH) if how == "HTTP" else (None, None)
+        growth, depth = (most, DEPTH) if how == "HTTP" else (None, None)
         for what in ("list", "by status", "fetch", "create"):
             base, ms = small.median_ms(what + suffix), large.median_ms(what + suffix)
             found.append(Finding(f"{names.get(what, what)}, {how}", base, ms, growth))
@@ -360,13 +367,13 @@ def report(found: list[Finding]) -> None:
     console.print(table)
 
 
-async def main(small: Plan, large: Plan, data: Path | None, rounds: int) -> int:
+async def main(plan_of: Plans, fill: Fill, data: Path | None, rounds: int, most: float) -> int:
     with nullcontext(data) if data else tempfile.TemporaryDirectory() as folder:
         async with Stack(Path(folder), components=COMPONENTS) as stack, AsyncExitStack() as exits:
             base = await prepared_settings(stack, "a", "size_base")
             sides = []
-            for name, plan in ((SMALL, small), (LARGE, large)):
-                settings = await ready(stack, base, name, plan)
+            for name, plan in plan_of.items():
+                settings = await ready(stack, base, name, plan, fill)
                 sides.append(await exits.enter_async_context(side(stack, name, settings)))
             await alternate(sides, over_http, rounds)
             await alternate(sides, statements, rounds)
@@ -374,8 +381,7 @@ async def main(small: Plan, large: Plan, data: Path | None, rounds: int) -> int:
             RESULTS.mkdir(exist_ok=True)
             text = "\n".join([await plans(each) for each in sides])
             (RESULTS / "size-plans.txt").write_text(text)
-    found = findings(*sides)
-    report(found)
+    report(found := findings(sides[0], sides[1], most))
     console.print("\n".join(wrong) if wrong else "Every total equals a count of the rows.")
     console.print(f"The query plans are in {RESULTS}/size-plans.txt.")
     return 1 if wrong or any(row.verdict == "FAIL" for row in found) else 0
@@ -388,6 +394,9 @@ if __name__ == "__main__":
     parser.add_argument("--largest", type=int, default=None, help="default: a tenth of --tasks")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--data", type=Path, help="keep the cluster here, and reuse it")
-    options = parser.parse_args()
-    large = Plan.of(options.tasks, largest=options.largest)
-    raise SystemExit(asyncio.run(main(Plan.of(options.small), large, options.data, options.rounds)))
+    parser.add_argument("--small-rows", action="store_true", help="without texts and events")
+    parser.add_argument("--growth", type=float, default=GROWTH, help="the target")
+    given = parser.parse_args()
+    wanted = {SMALL: Plan.of(given.small), LARGE: Plan.of(given.tasks, largest=given.largest)}
+    how = small_rows.fill if given.small_rows else seed
+    raise SystemExit(asyncio.run(main(wanted, how, given.data, given.rounds, given.growth)))
