@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi reference docs docs-serve screenshots lighthouse firefox lock audit wheel sdk sbom image image-test chart monitoring
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos restore proofs bench attacks openapi reference docs docs-serve screenshots lighthouse firefox runtimes lock audit wheel sdk sbom image image-test chart monitoring migrations upgrade scale
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -79,6 +79,16 @@ $(CHART_TOOLS)/.ready: deploy/helm/tools.lock | $(BIN)/uv
 chart: setup $(CHART_TOOLS)/.ready  ## Check the chart with helm, kubernetes-validate and checkov
 	ROTA_TEST_CHART_TOOLS=$(CURDIR)/$(CHART_TOOLS)/bin $(BIN)/pytest -rA tests/packaging/test_chart.py
 
+# An environment of its own: the check needs nothing else, and Rota does not need it.
+MIGRATION_TOOLS := dist/migration-tools
+$(MIGRATION_TOOLS)/.ready: tools/migrations/tools.lock | $(BIN)/uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(MIGRATION_TOOLS)
+	VIRTUAL_ENV=$(CURDIR)/$(MIGRATION_TOOLS) $(BIN)/uv pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+migrations: $(MIGRATION_TOOLS)/.ready | .venv/.ready  ## Check that migrations can run while the service does, with squawk
+	$(BIN)/python -m tools.migrations
+
 monitoring: setup  ## Test the alert rules, and the boards on a running stack; needs Prometheus
 	$(BIN)/python -m tools.monitoring
 	@if command -v promtool >/dev/null; then promtool test rules deploy/monitoring/tests/*.yaml; \
@@ -93,6 +103,10 @@ vitest: setup  ## Run the own tests of the dashboard and the TypeScript SDK
 
 firefox: setup  ## Run the dashboard in Firefox; needs Firefox
 	ROTA_TEST_FIREFOX=1 $(BIN)/pytest tests/e2e/test_browser_firefox.py
+
+runtimes: setup  ## Run the scenarios of the TypeScript SDK in Bun and Deno
+	$(NODE) npm install --silent --no-save --prefix .venv/runtimes bun@1.4.4 deno@2.9.6
+	ROTA_TEST_RUNTIMES=1 $(BIN)/pytest tests/sdk/typescript/test_scenarios.py
 
 lighthouse: setup  ## Measure the dashboard as a phone with Lighthouse; needs Chromium
 	$(NODE) $(BIN)/python -m tools.lighthouse
@@ -110,15 +124,30 @@ chaos: setup  ## Run the long fault tests: outages, kills and pauses at every co
 	$(BIN)/python -m tests.load.webhooks_bench --kills 20
 	$(BIN)/python -m tests.chaos.endurance
 
+restore: setup  ## Restore PostgreSQL to five random moments of a storm, and check what must hold
+	$(BIN)/python -m tests.chaos.restore --tasks 240 --kills 20 --moments 5
+
+# BEFORE is the commit of another release than the one before this.
+upgrade: setup  ## Upgrade, roll back and upgrade again under load, from the release before; takes minutes
+	ROTA_TEST_BEFORE=$(BEFORE) $(BIN)/python -m tests.upgrade
+
 # Every test with a size of its own, but the fuzzer, which has a target.
 proofs: setup  ## Run the tests that CI runs in a short form at their full size; takes hours
 	ROTA_TEST_FULL=1 $(BIN)/pytest $$(grep -rl "import size$$" tests --include='test_*.py' | grep -v tests/fuzz) \
-	    tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py tests/sdk/cli
+	    tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py tests/sdk/cli tests/doors
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
 	failed=0; for part in bench audit_bench runs_bench latency_bench live_bench fairness comparison mcp_bench \
 	    hostile_bench credits_bench webhooks_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
+
+# 30 million tasks need about 15 GB of disk. SIZE_DATA keeps them for the next time.
+SIZE_DATA ?= dist/scale
+scale: setup  ## Measure what a task costs each part, with more processes, rows and connections; slow
+	failed=0; for part in costs model_check processes bursts pooled; do \
+	    $(BIN)/python -m tests.load.$$part || failed=1; done; \
+	$(BIN)/python -m tests.load.size --tasks 30000000 --small-rows --growth 1.2 --data $(SIZE_DATA) || failed=1; \
+	$(BIN)/python -m tests.load.size_retention --data $(SIZE_DATA) || failed=1; exit $$failed
 
 attacks: setup  ## Attack the service as one account, and measure another one
 	$(BIN)/python -m tests.load.attacks

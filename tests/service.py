@@ -30,6 +30,7 @@ from rota.platform.http.server import server_config
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 from tests.audit import watch
+from tests.forks import Fork, forked
 
 # Every test then also checks that no change is missing in the audit trail.
 WATCHED = bool(os.environ.get("ROTA_TEST_WATCHED"))
@@ -90,7 +91,7 @@ class Service:
         stack: Stack,
         settings: Settings,
         http: httpx.AsyncClient,
-        running: asyncio.subprocess.Process | None = None,
+        running: asyncio.subprocess.Process | Fork | None = None,
     ) -> None:
         self.stack = stack
         self.settings = settings
@@ -135,18 +136,23 @@ class Service:
         *,
         command: Sequence[str] = ("rota.cli", "serve"),
         output: Path = Path(os.devnull),
+        fresh: bool = False,
         **changes: Any,
     ) -> AsyncIterator["Service"]:
-        """A second service on the same database, in a separate process."""
+        """A second service on the same database, in a separate process.
+
+        A fresh one has an interpreter of its own, for tests of the start and the end of a process.
+        """
         settings = self.settings.model_copy(update={"port": free_port(), **changes})
+        variables = os.environ | environment(settings)
+        process: asyncio.subprocess.Process | Fork
         with output.open("ab") as stdout:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                *command,
-                env=os.environ | environment(settings),
-                stdout=stdout,
-            )
+            if fresh:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", *command, env=variables, stdout=stdout
+                )
+            else:
+                process = await forked(*command, env=variables, stdout=stdout.fileno())
         try:
             async with _client(settings) as http:
                 await until_live(http, process)
@@ -275,8 +281,20 @@ async def _create_database(url: str, name: str, template: str = "template1") -> 
     await drop_database(connection, name)
     await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     await connection.close()
+    if template != "template1":
+        await _accept_copy(f"{url.rpartition('/')[0]}/{name}")
     _databases.append(name)
     return len(_databases)
+
+
+async def _accept_copy(url: str) -> None:
+    """Makes a copy a database of its own. Before that, no process starts on it."""
+    connection = await asyncpg.connect(url)
+    await connection.execute(
+        "UPDATE installation SET database = "
+        "(SELECT oid::text FROM pg_database WHERE datname = current_database())"
+    )
+    await connection.close()
 
 
 SECRETS = (
@@ -303,6 +321,8 @@ def environment(settings: Settings) -> Mapping[str, str]:
             for name in ("retention_days", "retention_min_days", "retention_max_days")
         },
         "oidc_issuers": f"[{','.join(issuers)}]",
+        "cells": ",".join(f"{name}={url}" for name, url in settings.cells.items()),
+        "cells_full": ",".join(settings.cells_full),
         "trusted_proxies": ",".join(settings.trusted_proxies),
         "cors_origins": ",".join(settings.cors_origins),
         "egress_allow": ",".join(settings.egress_allow),
@@ -323,13 +343,14 @@ def _client(settings: Settings) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=f"http://127.0.0.1:{settings.port}",
         timeout=30,
-        limits=httpx.Limits(max_connections=200),
+        # For each request, the client looks at every connection that it keeps.
+        limits=httpx.Limits(max_connections=200, max_keepalive_connections=8),
     )
 
 
 async def until_live(
     http: httpx.AsyncClient,
-    process: asyncio.subprocess.Process | None = None,
+    process: asyncio.subprocess.Process | Fork | None = None,
     deadline_s: float = 120,
 ) -> None:
     async with asyncio.timeout(deadline_s):

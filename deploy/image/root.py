@@ -30,9 +30,12 @@ UNREAD_TYPES = (
 )
 # Pygments colours hundreds of languages. Only Python's is used: rich shows tracebacks with it.
 LEXERS = frozenset(("__init__.py", "_mapping.py", "python.py"))
-# What runs in every process. Only these modules have bytecode: all of it would be a third of the
-# image.
-USED = "import rota.app, rota.worker, rota.cli.admin, rota.doctor.examination"
+# What runs in every process, and what the first request over A2A imports. Only these modules have
+# bytecode: all of it would be a third of the image.
+USED = (
+    "import rota.app, rota.worker, rota.cli.admin, rota.doctor.examination, importlib.util; "
+    "importlib.util.find_spec('a2a') and __import__('rota.a2a.routes')"
+)
 FILES = {
     "etc/passwd": "root:x:0:0::/:/nologin\nrota:x:65532:65532::/tmp:/nologin\n",
     "etc/group": "root:x:0:\nrota:x:65532:\n",

@@ -51,8 +51,8 @@ the company are refused, with 403, or 404 if the path names the company. Operati
 the user alone, such as creating a company, are open to all users. In a personal account, the user
 is the owner, and the operations of the connect pass work there only.
 
-The tools of the [MCP server](mcp-server.md#tools) need the scopes that its page names. Sessions
-cannot use them.
+The tools of the [MCP server](mcp-server.md#tools) and the operations of [A2A](a2a.md#operations)
+need the scopes that their pages name. Sessions cannot use them.
 
 `make openapi` generates this page from what the routes declare.
 [Companies](companies.md) explains roles and rights.

@@ -8,6 +8,8 @@ from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from rota.a2a.assembly import PATH as A2A_PATH
+from rota.a2a.assembly import A2aAssembly
 from rota.agents.routes import agent_routes
 from rota.audit.routes import audit_key_routes, audit_routes
 from rota.auth.routes import (
@@ -97,6 +99,16 @@ def create_app(
         variant.agent_access,
         parts.streams,
     )
+    a2a = A2aAssembly(
+        settings,
+        parts.db,
+        parts.authenticator,
+        parts.issuers,
+        parts.tasks,
+        parts.catalog,
+        variant.agent_access,
+        parts.streams,
+    )
     guard = RequestGuard(
         parts.authenticator,
         parts.cookies,
@@ -105,7 +117,7 @@ def create_app(
         lowest_tier=variant.lowest_tier,
         trusted_proxies=settings.trusted_networks,
         ai_prefixes=ai_prefixes,
-        programs={MCP_PATH: mcp.credentials},
+        programs={MCP_PATH: mcp.credentials, A2A_PATH: a2a.credentials},
     )
 
     @asynccontextmanager
@@ -172,7 +184,13 @@ def create_app(
         data_routes(parts.exports, parts.erasures, parts.authenticator, parts.cookies),
         notification_routes(notifications),
         unsubscribe_routes(notifications),
-        sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
+        sign_in_routes(
+            parts.sessions,
+            parts.issuers,
+            parts.cookies,
+            variant.name,
+            in_cell=settings.cell is not None,
+        ),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
         audit_routes(parts.audit_trail, parts.authenticator),
@@ -181,12 +199,13 @@ def create_app(
         health_routes(
             {
                 "postgres": parts.db.ping,
-                "schema": parts.db.check_version,
+                "schema": parts.check_database,
                 "secretKey": parts.check_secret_key,
             },
             {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
         ),
         mcp.routes(),
+        a2a.routes(),
         docs_routes("Rota"),
         dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),

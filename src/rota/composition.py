@@ -126,6 +126,7 @@ class Composition(DataParts):
             journal.append,
             idle_days=self.settings.session_idle_days,
             signup_trial=self._signup_trial,
+            cells=self.settings.cells,
         )
 
     @property
@@ -139,7 +140,9 @@ class Composition(DataParts):
 
     @cached_property
     def keys(self) -> Keys:
-        return Keys(self.db, self.authenticator, self.idempotency, journal.append)
+        return Keys(
+            self.db, self.authenticator, self.idempotency, journal.append, self.settings.cell
+        )
 
     @cached_property
     def companies(self) -> Companies:
@@ -148,7 +151,11 @@ class Composition(DataParts):
     @cached_property
     def invitations(self) -> Invitations:
         return Invitations(
-            self.db, self.authenticator, self.idempotency, public_url=self.settings.public_url
+            self.db,
+            self.authenticator,
+            self.idempotency,
+            public_url=self.settings.public_url,
+            cell=self.settings.cell,
         )
 
     @cached_property

@@ -19,6 +19,7 @@ from rota.events.live_watch import LiveWatch
 from rota.events.wakes import Wakes
 from rota.limits import window
 from rota.platform import redis as redis_clients
+from rota.platform.continuity import Continuity
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.database_errors import explain
 from rota.platform.db import Database, DatabaseTimeouts
@@ -54,6 +55,12 @@ class Foundation:
         await self.db.check_version()
         await self.check_secret_key()
         await self.check_redis()
+        await self.continuity.check()
+
+    async def check_database(self) -> None:
+        """Refuses a database whose schema is too old, or that was restored meanwhile."""
+        await self.db.check_version()
+        await self.continuity.check_again()
 
     async def check_secret_key(self) -> None:
         """The signing keys are in every database, so they show whether the key is the right one."""
@@ -114,6 +121,10 @@ class Foundation:
         return redis
 
     @cached_property
+    def continuity(self) -> Continuity:
+        return Continuity(self.db, self.redis)
+
+    @cached_property
     def fanout(self) -> Fanout:
         fanout = Fanout(
             self.redis, on_removal=lambda *removed: self.authenticator.forget_member(*removed)
@@ -152,10 +163,13 @@ class Foundation:
 
     @cached_property
     def session_tokens(self) -> SessionTokens:
-        return SessionTokens(self.key_ring, self.settings.public_url)
+        return SessionTokens(self.key_ring, self.settings.public_url, cell=self.settings.cell)
 
     @cached_property
     def authenticator(self) -> Authenticator:
         return Authenticator(
-            self.db, self.session_tokens, idle_days=self.settings.session_idle_days
+            self.db,
+            self.session_tokens,
+            idle_days=self.settings.session_idle_days,
+            cell=self.settings.cell,
         )

@@ -18,8 +18,10 @@ from rota.events import outbox
 from rota.events.relay import Relay
 from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.workflow import CheckServers
-from rota.platform import clock
+from rota.platform import clock, database_server
+from rota.platform.continuity import BEAT_EVERY_S, OLDER, Continuity
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal
 from rota.runs import queue_metrics
 from rota.runs.abandoned import AbandonedCalls
@@ -56,6 +58,7 @@ END_WITHIN_S = 5.0
 COUNT_EVERY_S = 30.0
 ADMIT_EVERY_S = 60.0
 MEASURE_EVERY_S = 15.0
+SERVER_EVERY_S = 60.0
 # Found at a time. A sweep takes all that are due.
 SWEEP_PAGE = 500
 # A payment processor that is down for hours must not turn instructions into dead letters.
@@ -93,6 +96,7 @@ async def run_worker(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
         )
         lanes = (relay.lane, plan_relay.lane)
+        restored = asyncio.Event()
         slots = Slots(parts.db, parts.wakes, settings.worker_calls)
         background = [
             asyncio.create_task(work)
@@ -104,6 +108,8 @@ async def run_worker(
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
                 _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
+                _sweep(lambda: _beat(parts.continuity, restored, stop), BEAT_EVERY_S),
+                _sweep(lambda: database_server.measure(parts.db), SERVER_EVERY_S),
                 slots.wake_queued(),
                 parts.webhook_dispatcher.run(),
                 _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
@@ -167,8 +173,13 @@ async def run_worker(
         async with earlier_runs, runs:
             state.polls = True
             await stop.wait()
+            if restored.is_set():
+                # What the database does not know of must not be done again.
+                await _end(background)
             # Both at the same time: neither takes anything new while the other finishes.
             await asyncio.gather(runs.shutdown(), earlier_runs.shutdown())
+    if restored.is_set():
+        raise StartRefused(OLDER)
 
 
 def shutdown_grace_s(settings: Settings) -> float:
@@ -225,6 +236,13 @@ async def _sweep(work: Callable[[], Awaitable[object]], every_s: float = SWEEP_E
         except Exception as error:
             log.exception("sweep_failed", error=repr(error))
         await asyncio.sleep(clock.about(every_s))
+
+
+async def _beat(continuity: Continuity, restored: asyncio.Event, stop: asyncio.Event) -> None:
+    """Stops the worker if the database was restored."""
+    if not await continuity.beat():
+        restored.set()
+        stop.set()
 
 
 async def _end(background: Sequence[asyncio.Task[None]]) -> None:

@@ -51,7 +51,7 @@ class WorkerState:
             return
         essential = {
             "postgres": parts.db.ping,
-            "schema": parts.db.check_version,
+            "schema": parts.check_database,
             "secretKey": parts.check_secret_key,
             "temporal": parts.temporal.ping,
             "work": self._takes_work,

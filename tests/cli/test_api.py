@@ -193,3 +193,17 @@ async def test_following_stops_only_at_the_review_that_waits(
     assert types.count("task.approved") == 1
     assert types.index("task.approved") < len(types) - 1
     assert types[-1] == "task.waiting_approval"
+
+
+async def test_following_shows_the_review_that_took_the_place_of_the_first(
+    rota: Terminal, person: Person
+) -> None:
+    task = await create(person, name="Send the quote", status="WAITING_APPROVAL")
+    # There is no second event about waiting.
+    await patch(person, task["id"], name="Send the invoice")
+    done = await rota("tasks", "follow", task["id"], "--until-review", "--json")
+    assert done.code == ExitCode.REVIEW_WAITS
+    review = (await rota.ok("tasks", "review", task["id"], "--json")).json["review"]
+    assert (review["number"], done.lines[-1]["review"]) == (2, review)
+    shown = await rota("tasks", "follow", task["id"], "--until-review")
+    assert f"  Review 2: {review['summary']}\n" in shown.err

@@ -139,7 +139,7 @@ async def test_a_quote_creates_nothing(rota: Terminal) -> None:
         (("tasks", "fork", "task_x"), 2, "--step"),
         (("tasks", "list", "--status", "DONE"), 2, "DONE"),
         (("agents", "show", "nobody"), 1, "not found"),
-        (("tools", "show", "nowhere"), 1, "There is no tool server 'nowhere'. Connected: none."),
+        (("tools", "show", "nowhere"), 1, "No tool server is called 'nowhere'. Connected: none."),
         (("tools", "call", "x", "y", "--arguments", "[]"), 2, "must be a JSON object"),
         (("keys", "delete", "x"), 2, "is not an ID of the form key_…"),
         (("keys", "create", "K", "--scope", "everything"), 2, "scopes"),

@@ -14,7 +14,7 @@ from rota.platform.settings import Settings
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = (DOCS / "command-line.md").read_text()
 PROVIDERS = (DOCS / "identity-providers.md").read_text()
-SERVICE = ("dev", "serve", "worker", "admin")
+SERVICE = ("dev", "serve", "worker", "router", "admin")
 
 
 def test_every_command_of_the_client_is_documented() -> None:

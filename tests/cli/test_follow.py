@@ -25,8 +25,9 @@ class Service:
 
     def __init__(self, events: list[Any], *states: str, output: str | None = None) -> None:
         self._events, self._states, self._output = events, list(states), output
-        self.tasks = SimpleNamespace(follow=self._follow, get=self._get)
+        self.tasks = SimpleNamespace(follow=self._follow, get=self._get, review=self._review)
         self.events = SimpleNamespace(list=self._later)
+        self.review = "pending"
 
     @contextmanager
     def _follow(self, _: Any, *, after: int | None) -> Iterator[Iterator[Any]]:
@@ -37,6 +38,9 @@ class Service:
 
     def _get(self, _: Any) -> Any:
         return reviews.task(status=self._states.pop(0), output=self._output)
+
+    def _review(self, _: Any) -> Any:
+        return SimpleNamespace(state=self.review, number=2, summary="Send\x1b it")
 
     def follow(self, *, stops_at_review: bool = False) -> ExitCode:
         client: Any = self
@@ -59,6 +63,18 @@ def test_a_review_that_was_decided_long_ago_does_not_stop(
     assert "· failed" in capsys.readouterr().err
     service = Service([*WAITED, event("task.waiting_approval")], "RUNNING", "WAITING_APPROVAL")
     assert service.follow(stops_at_review=True) is ExitCode.REVIEW_WAITS
+
+
+def test_the_review_that_waits_now_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    service = Service([event("task.waiting_approval")], "WAITING_APPROVAL")
+    assert service.follow(stops_at_review=True) is ExitCode.REVIEW_WAITS
+    assert "  Review 2: Send⟨U+001B⟩ it\n" in capsys.readouterr().err
+
+
+def test_a_review_that_is_decided_meanwhile_does_not_stop() -> None:
+    service = Service([*WAITED, event("task.completed")], "WAITING_APPROVAL", "COMPLETED")
+    service.review = "approved"
+    assert service.follow(stops_at_review=True) is ExitCode.OK
 
 
 def test_a_task_that_has_not_ended_is_no_success() -> None:

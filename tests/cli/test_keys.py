@@ -196,7 +196,7 @@ def test_an_interrupt_ends_a_request_that_hangs_and_restores_the_terminal(
     office, keyboard = Office(), Typist(b"\r", b"a", b"y")
     # Ctrl-C during the request.
     office.on_decision = lambda: signal.raise_signal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
+    with _interruptible(), pytest.raises(KeyboardInterrupt):
         office.review_with(keyboard)
     assert keyboard.is_usual
     assert "The decision may have been made." in capsys.readouterr().err
@@ -205,6 +205,16 @@ def test_an_interrupt_ends_a_request_that_hangs_and_restores_the_terminal(
     with pytest.raises(SystemExit):
         office.review_with(keyboard)
     assert keyboard.is_usual
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """A shell starts its background jobs with SIGINT ignored, and the tests may be one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from rota.cli.profiles import Profile
 from rota_sdk import Rota, models
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
+from tests.runs.runner import until
 from tests.service import Person, Service
 
 
@@ -185,6 +186,31 @@ async def test_signing_out_ends_the_session(
     assert token not in terminal.profiles.read_text()
     again = await terminal("logout")
     assert (again.code, again.err) == (1, "You are not signed in.\n")
+
+
+async def test_signing_in_again_keeps_the_key_of_rota_mcp_and_signing_out_revokes_it(
+    office: Service, terminal: Terminal, visitor: Visitor
+) -> None:
+    await terminal.ok("login", url_of(office))
+    visitor.join()
+    made = (await terminal.ok("keys", "create", "For rota mcp", "--json")).json
+    stored = json.loads(terminal.profiles.read_text())
+    keys = {"personal": {"id": made["key"]["id"], "secret": made["secret"]}}
+    stored["profiles"]["default"]["mcp_keys"] = keys
+    terminal.profiles.write_text(json.dumps(stored))
+    again = await terminal.ok("login")
+    visitor.join()
+    assert "was not revoked" not in again.err
+    kept = json.loads(terminal.profiles.read_text())["profiles"]["default"]
+    assert kept["mcp_keys"] == keys
+    headers = {"Authorization": f"Bearer {made['secret']}"}
+    assert (await office.http.get("/api/me", headers=headers)).status_code == 200
+    await terminal.ok("logout")
+
+    async def status() -> int:
+        return (await office.http.get("/api/me", headers=headers)).status_code
+
+    await until(status, lambda seen: seen == 401)
 
 
 async def test_signing_in_again_keeps_the_profile_and_its_account(

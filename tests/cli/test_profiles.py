@@ -88,7 +88,7 @@ async def test_commands_say_how_to_sign_in(
     assert down.err.endswith(". Check the URL and that the service runs.\n")
     assert len(down.err.splitlines()) == 1
     unknown = await terminal("tasks", "list", "--profile", "home")
-    assert (unknown.code, unknown.err) == (2, "There is no profile 'home'. Profiles: none.\n")
+    assert (unknown.code, unknown.err) == (2, "No profile is called 'home'. Profiles: none.\n")
 
 
 async def test_profiles_keep_several_services_and_accounts(
@@ -107,7 +107,7 @@ async def test_profiles_keep_several_services_and_accounts(
     missing = await terminal("profiles", "use", "other")
     assert (missing.code, missing.err) == (
         2,
-        "There is no profile 'other'. See: rota profiles list\n",
+        "No profile is called 'other'. See: rota profiles list\n",
     )
     terminal.profiles.write_text("{")
     broken = await terminal("profiles", "list")

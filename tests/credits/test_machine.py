@@ -39,7 +39,7 @@ from rota.platform.roles import APPLICATION_ROLE
 from tests.credits.model import Books, Hold, allowance_of
 from tests.sizes import size
 
-EXAMPLES = size(100, 2_000)
+EXAMPLES = size(40, 2_000)
 STEPS = size(30, 50)
 
 number = st.integers(0, 10_000)

@@ -14,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from rota.cells.router import Router
 from rota.cli import admin, cli
 from rota.cli.runtime import exit_on_error
 from rota.platform.settings import Settings
@@ -21,7 +22,8 @@ from rota.platform.settings import Settings
 # Port 1 of this machine, where no database listens.
 UNREACHABLE = {"ROTA_DATABASE_URL": "postgresql://rota@127.0.0.1:1/rota"}
 GROUPS = (
-    *("accounts", "agents", "audit", "companies", "keys", "ledger", "payments", "secrets"),
+    *("accounts", "agents", "audit", "companies", "keys", "ledger", "payments", "restore"),
+    "secrets",
     "signing-keys",
 )
 
@@ -42,7 +44,7 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
             *("notifications", "policies", "rules", "webhooks", "receipt"),
         ],
         "Sign in": ["login", "logout", "whoami", "profiles", "keys", "account"],
-        "Run the service": ["dev", "serve", "worker", "admin"],
+        "Run the service": ["dev", "serve", "worker", "router", "admin"],
     }
 
 
@@ -145,22 +147,24 @@ def test_secrets_that_no_key_decrypts_are_an_error(monkeypatch: pytest.MonkeyPat
     assert "ROTA_SECRET_KEYS_OLD" in result.stderr
 
 
-def test_serve_and_worker_start_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_worker_and_router_start_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[Any] = []
 
     async def run_worker(settings: Settings, stop: asyncio.Event) -> None:
         started.append((settings.port, stop.is_set()))
 
-    def run(app: Any, settings: Settings, *, on_stop: Any) -> None:
-        started.append((settings.port, on_stop == app.state.streams.close))
+    def run(app: Any, settings: Settings, _: Any, *, on_stop: Any) -> None:
+        stop = app.end_streams if isinstance(app, Router) else app.state.streams.close
+        started.append((settings.port, on_stop == stop))
 
     monkeypatch.setattr("rota.platform.telemetry.observe", lambda *_: None)
     monkeypatch.setattr("rota.worker.run_worker", run_worker)
     monkeypatch.setattr("rota.platform.http.server.run", run)
-    for command in ("worker", "serve"):
-        result = CliRunner().invoke(cli, [command], env={"ROTA_PORT": "8123"})
+    for command in ("worker", "serve", "router"):
+        variables = {"ROTA_PORT": "8123", "ROTA_CELLS": "east=http://127.0.0.1:1"}
+        result = CliRunner().invoke(cli, [command], env=variables)
         assert result.exit_code == 0, result.output
-    assert started == [(8123, False), (8123, True)]
+    assert started == [(8123, False), (8123, True), (8123, True)]
 
 
 def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,12 @@ async def test_a_check_that_hangs_is_ended() -> None:
 
 def server(**changes: Any) -> Any:
     async def read(_: str) -> dict[str, Any]:
-        return {"version": 16, "connections": 100, "now": clock.now()} | changes
+        return {
+            "version": 16,
+            "connections": 100,
+            "now": clock.now(),
+            "archive_mode": "on",
+        } | changes
 
     return read
 
@@ -161,3 +166,12 @@ async def test_a_host_that_has_no_address_is_named_with_its_setting() -> None:
     [wrong] = [message for _, status, message in found if status != "ok"]
     assert "nowhere.invalid" in wrong
     assert "ROTA_MIGRATION_DATABASE_URL" in wrong
+
+
+async def test_a_production_without_an_archive_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_server", server(archive_mode="off"))
+    production = Settings().model_copy(update={"env": "production"})
+    check, found, message = (await all_of(database.check_server(production)))[0]
+    assert (check, found) == ("postgres", "warning")
+    assert "archive_mode is off" in message
+    assert (await all_of(database.check_server(Settings())))[0][1] == "ok"

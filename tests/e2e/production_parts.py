@@ -113,7 +113,13 @@ async def tls_proxy(port: int, context: ssl.SSLContext) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def pgbouncer(
-    folder: Path, postgres_port: int, passwords: Mapping[str, str], server: Certificate
+    folder: Path,
+    postgres_port: int,
+    passwords: Mapping[str, str],
+    server: Certificate,
+    *,
+    pool_size: int = 4,
+    clients: int = 200,
 ) -> AsyncIterator[int]:
     """PgBouncer in transaction mode, which accepts TLS only. Yields its port."""
     port = free_port()
@@ -130,8 +136,8 @@ unix_socket_dir =
 auth_type = scram-sha-256
 auth_file = {users}
 pool_mode = transaction
-default_pool_size = 4
-max_client_conn = 200
+default_pool_size = {pool_size}
+max_client_conn = {clients}
 client_tls_sslmode = require
 client_tls_cert_file = {server.cert}
 client_tls_key_file = {server.key}

@@ -99,7 +99,7 @@ async def test_without_redis_no_request_fails_and_few_take_longer(
             log_level="INFO",
         ) as first,
         # In a separate process, so that the clients do not slow down the service.
-        first.process(output=log) as service,
+        first.process(fresh=True, output=log) as service,
     ):
         people = [await first.sign_in() for _ in range(CALLERS)]
         async with first.owner() as connection:

@@ -90,7 +90,7 @@ async def test_an_operator_lists_and_retries_dead_letters(
     again = await admin(board, "retry", str(row["id"]))
     assert (again.exit_code, again.stderr) == (
         1,
-        f"There is no dead letter with the ID {row['id']}.\n",
+        f"No dead letter has the ID {row['id']}.\n",
     )
     await fail(board, Relay(db, {kind: refuse}, max_attempts=1), kind, 1)
     retried = await admin(board, "retry", "--all", "--json")

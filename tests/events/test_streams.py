@@ -327,7 +327,7 @@ SLOW = 10
 
 @pytest.fixture
 async def measured(board: Service) -> AsyncIterator[tuple[Service, psutil.Process]]:
-    async with board.process() as service:
+    async with board.process(fresh=True) as service:
         [process] = [
             child
             for child in psutil.Process().children()

@@ -154,9 +154,9 @@ async def test_a_running_call_is_not_repeated_when_its_session_ends(sessions: Se
         assert not isinstance(failure.value, SessionEnded)
 
 
-async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
+async def test_sessions_are_limited() -> None:
     egress = Egress(allow=["127.0.0.0/8"])
-    pool = Sessions(egress, Timeouts(5, 5), Limits(sessions=3, wait_s=0.2, idle_s=0.4))
+    pool = Sessions(egress, Timeouts(5, 5), Limits(sessions=3, wait_s=0.2, idle_s=60))
     async with Peer().serve() as peer:
         address = Address(peer.url, "streamable-http")
         ids = [uuid4() for _ in range(6)]
@@ -174,9 +174,20 @@ async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
         ):
             with pytest.raises(RateLimited, match="too many"):
                 await pool.use(ACCOUNT, (ids[3], 1), lambda: address).__aenter__()
-        async with asyncio.timeout(5):
+    await pool.aclose()
+
+
+async def test_idle_sessions_are_closed() -> None:
+    egress = Egress(allow=["127.0.0.0/8"])
+    pool = Sessions(egress, Timeouts(5, 5), Limits(sessions=3, wait_s=0.2, idle_s=0.1))
+    async with Peer().serve() as peer:
+        address = Address(peer.url, "streamable-http")
+        async with pool.use(ACCOUNT, (uuid4(), 1), lambda: address) as session:
+            assert not session.closed
+        async with asyncio.timeout(20):
             while len(pool):
                 await asyncio.sleep(0.05)
+        assert session.closed
     await pool.aclose()
 
 

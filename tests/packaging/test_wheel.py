@@ -100,7 +100,10 @@ def test_every_module_can_be_imported_from_the_wheel(installed: Installation) ->
         "names = [m.name for m in pkgutil.walk_packages(rota.__path__, 'rota.')]\n"
         "for name in names:\n"
         "    if not name.endswith('__main__') and not name.startswith('rota.migrations'):\n"
-        "        importlib.import_module(name)\n"
+        "        try: importlib.import_module(name)\n"
+        # An extra, so it is not installed here.
+        "        except ModuleNotFoundError as error:\n"
+        "            if not (name.startswith('rota.a2a.') and error.name == 'a2a'): raise\n"
         "print(rota.__file__, len(names))\n"
     )
     file, count = installed.run(installed.command("python", "-c", script)).split()

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -21,6 +20,7 @@ from temporalio.service import RPCError
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform.settings import Settings
+from tests.forks import Fork, forked
 from tests.runs.scripted import Scripted
 from tests.service import Person, Service, environment, free_port
 from tests.tasks.world import create, newcomer, patch, uuid_of
@@ -36,13 +36,16 @@ async def until(
 ) -> T:
     """Calls `look` until `holds` is true for its result. Fails after the deadline."""
     seen: T | None = None
+    pause_s = 0.02
     try:
         async with asyncio.timeout(deadline_s):
             while True:
                 seen = await look()
                 if holds(seen):
                     return seen
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(pause_s)
+                # What takes long is looked for less often, because looking takes processor time.
+                pause_s = min(pause_s * 1.3, 0.15)
     except TimeoutError:
         raise AssertionError(f"not within {deadline_s} s; last result: {seen!r}") from None
 
@@ -64,18 +67,16 @@ class Worker:
             "ROTA_MODELS": models,
             "TEST_TOOLS_URL": tools_url,
         }
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Fork | None = None
 
     async def start(self) -> None:
         size = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
+            process = await forked(
                 "tests.runs.worker_main",
                 env=os.environ | self._variables,
-                stdout=output,
-                stderr=output,
+                stdout=output.fileno(),
+                stderr=output.fileno(),
             )
         self._process = process
         # On a busy machine, the imports of a worker alone can take more than a minute.

@@ -278,4 +278,4 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
     assert_error(retired, 409, "CONFLICT")
     options = (await person.get(f"/api/tasks/{original['id']}/fork")).json()["fork"]
     assert (options["available"], options["steps"]) == (False, [])
-    assert "no longer in the catalog" in options["reason"]
+    assert "removed from the catalog" in options["reason"]

@@ -33,7 +33,7 @@ from tests.sizes import size
 from tests.tasks.world import patch
 
 CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
-EXAMPLES = size(40, 2_000)
+EXAMPLES = size(15, 2_000)
 STEPS = 30
 
 T = TypeVar("T")

@@ -113,6 +113,7 @@ async def test_a_failed_model_call_is_not_a_step_until_it_is_answered(
     assert (await sliced.task(person, task["id"]))["usage"]["steps"] == 0
 
 
+@pytest.mark.timed
 async def test_a_cancelled_tool_call_is_aborted_within_two_seconds(
     sliced: Runner, scripted: Scripted, person: Person
 ) -> None:
@@ -126,6 +127,7 @@ async def test_a_cancelled_tool_call_is_aborted_within_two_seconds(
     assert await scripted.count(script) == {0: 1}
 
 
+@pytest.mark.timed
 async def test_a_cancelled_model_call_gives_up_its_slot_within_two_seconds_and_is_charged(
     sliced: Runner, scripted: Scripted, person: Person
 ) -> None:

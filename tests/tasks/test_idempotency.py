@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import sys
 from collections import Counter
 from typing import Any
 from uuid import uuid4
@@ -13,6 +12,7 @@ from rota.platform import ids
 from rota.platform.crypto import Vault
 from rota.platform.idempotency import seal_context
 from tests.auth.key_requests import company_of
+from tests.forks import Fork, forked
 from tests.service import Person, Service, environment, free_port
 from tests.tasks.wire import HttpResponse, Wire, wires
 from tests.tasks.world import create, newcomer, patch, picture, until_waiting_for_locks
@@ -29,7 +29,7 @@ class KillableService:
         settings = service.settings.model_copy(update={"port": free_port()})
         self.port = settings.port
         self._environment = os.environ | environment(settings)
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Fork | None = None
 
     async def __aenter__(self) -> "KillableService":
         await self.start()
@@ -39,14 +39,7 @@ class KillableService:
         await self.kill()
 
     async def start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "rota.cli",
-            "serve",
-            env=self._environment,
-            stdout=asyncio.subprocess.DEVNULL,
-        )
+        self._process = await forked("rota.cli", "serve", env=self._environment)
 
     async def kill(self) -> None:
         assert self._process is not None

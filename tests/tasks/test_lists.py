@@ -139,7 +139,9 @@ async def test_a_list_of_any_length_takes_two_statements(
     person, _ = crowd
     with counted_statements(monkeypatch) as statements:
         await person.get(f"/api/tasks{query}")
-    data = [text for text in statements if "api_key" not in text and "FROM accounts" not in text]
+    # Workers of other tests in this process read events.
+    others = ("api_key", "FROM accounts", "FROM events", "webhooks")
+    data = [text for text in statements if not any(other in text for other in others)]
     assert len(data) == count, data
 
 

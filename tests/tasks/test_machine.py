@@ -28,7 +28,7 @@ from tests.service import Service
 from tests.sizes import size
 from tests.tasks.world import AGENT, NEW_ACCOUNT, STATUSES
 
-EXAMPLES = size(25, 2_000)
+EXAMPLES = size(10, 2_000)
 STEPS = 30
 CLIENTS = 3
 OTHER_AGENT = "meeting-scribe"

@@ -83,6 +83,19 @@ TRAFFIC = Board(
             limit=0.9,
         ),
         Panel(
+            "What PostgreSQL has left",
+            (
+                (
+                    "max(rota_postgres_connections) / max(rota_postgres_connections_max)",
+                    "connections",
+                ),
+                ("max(rota_postgres_transaction_age) / 2e9", "transaction IDs"),
+            ),
+            "percentunit",
+            description="Above 100 % of either, PostgreSQL accepts no more work.",
+            limit=0.85,
+        ),
+        Panel(
             "Waits for the database",
             (
                 (rate("rota_database_timeouts_total", "kind"), "timeout: {{kind}}"),

@@ -161,7 +161,7 @@ DATA = {
         "A webhook was disabled.",
         WEBHOOK
         | {
-            "reason": "`paused`, `failing`, `gone` or `member_removed`.",
+            "reason": "`paused`, `failing`, `gone`, `member_removed` or `key_ended`.",
             "error": "What the last attempt failed with. Null if none failed.",
         },
     ),
@@ -177,6 +177,15 @@ DATA = {
         | {
             "fromSequence": "The number of the first event that is missing.",
             "toSequence": "The number of the last event that is missing.",
+        },
+    ),
+    "account.restored": Data(
+        "The operator has restored the database to an earlier moment. Forget events with the lost "
+        "numbers, and read again what they were about.",
+        {
+            "restoredTo": "The moment, as the operator named it.",
+            "lostFrom": "The first number of an event that is lost.",
+            "lostThrough": "The last number of an event that is lost.",
         },
     ),
     "session.created": Data("The user signed in.", SESSION),

@@ -70,7 +70,7 @@ def _kind(annotation: Any) -> str:
         inner = _kind(arguments[0])
         return f"list of {inner}s" if inner in ("text", "secret") else "JSON list"
     if origin is dict:
-        return "JSON object"
+        return "list of `name=URL`" if arguments == (str, str) else "JSON object"
     names = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
     return names.get(annotation, "secret" if annotation is SecretStr else "path of a file")
 

@@ -1,5 +1,5 @@
-"""The command line: the client of a service, `rota dev`, `rota serve`, `rota worker` and
-`rota admin …`.
+"""The command line: the client of a service, `rota dev`, `rota serve`, `rota worker`,
+`rota router` and `rota admin …`.
 
 Commands import what they need when they run, so `rota --help` and `rota dev --stop` load neither
 the service nor the SDK.
@@ -32,7 +32,7 @@ from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
 from rota.cli.mcp import mcp
 from rota.cli.session import client_command
-from rota.cli.start import serve, worker
+from rota.cli.start import router, serve, worker
 from rota.cli.usage import usage
 from rota.dev.command import dev
 
@@ -118,6 +118,7 @@ def rota(
 
 cli.command(rich_help_panel=SERVICE)(serve)
 cli.command(rich_help_panel=SERVICE)(worker)
+cli.command(rich_help_panel=SERVICE)(router)
 cli.add_typer(admin.commands, name="admin", rich_help_panel=SERVICE)
 
 

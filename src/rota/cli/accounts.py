@@ -100,7 +100,7 @@ def remove_member(
     with_composition(
         operator_settings(), lambda parts: parts.members.remove(account_id, user_id, by=None)
     )
-    typer.echo(f"{user} is no longer a member of {account}.")
+    typer.echo(f"{user} was removed from {account}.")
 
 
 @accounts.command("set-tier")

@@ -14,6 +14,7 @@ from rota.cli.accounts import accounts, companies, money
 from rota.cli.audit import audit
 from rota.cli.doctor import doctor
 from rota.cli.output import print_json
+from rota.cli.restore import restore
 from rota.cli.runtime import (
     Json,
     act_as_operator,
@@ -43,6 +44,7 @@ commands.add_typer(companies, name="companies")
 commands.add_typer(accounts, name="accounts")
 commands.add_typer(money, name="credits")
 commands.add_typer(audit, name="audit")
+commands.add_typer(restore, name="restore")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
 commands.add_typer(admin_keys.commands, name="keys")

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rota.cli.output import print_json, print_note, print_table, print_text
+from rota.cli.key_table import print_keys
+from rota.cli.output import print_json, print_note, print_text
 from rota.cli.runtime import Json, act_as_operator, operator_settings, parse_id, with_composition
-from rota.cli.text import moment
 
 if TYPE_CHECKING:
     from rota.platform.settings import Settings
@@ -89,22 +89,7 @@ def list_keys(
     """List the API keys of an account, without their secrets."""
     account_id = None if account is None else parse_id("acct", account)
     keys = with_composition(operator_settings(), lambda parts: parts.operator_keys.all(account_id))
-    if as_json:
-        print_json({"keys": keys})
-        return
-    rows = [
-        (
-            each.id,
-            each.name,
-            each.prefix,
-            ", ".join(each.scopes),
-            moment(each.last_used_at),
-            moment(each.expires_at),
-        )
-        for each in keys
-    ]
-    columns = ("ID", "Name", "Begins with", "Scopes", "Last used", "Expires")
-    print_table(columns, rows, "There are no API keys.")
+    print_keys(keys, as_json=as_json)
 
 
 @commands.command()

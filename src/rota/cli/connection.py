@@ -55,7 +55,7 @@ def target(name: str | None, account: str | None) -> Target:
     found = stored.find(name)
     if found is None and name is not None:
         known = ", ".join(stored.named) or "none"
-        fail(f"There is no profile {name!r}. Profiles: {known}.", ExitCode.USAGE)
+        fail(f"No profile is called {name!r}. Profiles: {known}.", ExitCode.USAGE)
     if name is None and url is not None and (found is None or found.url != service_url(url)):
         fail(f"You are not signed in at {url}. Run: rota login {url}")
     if found is None and stored.named:
@@ -191,14 +191,28 @@ def _store_token(name: str, old: str | None, new: str) -> None:
 
 def expiry_of(token: str) -> float | None:
     """When a session token expires. None for an API key."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        return None
     try:
-        claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
-        return float(claims["exp"])
+        return float(_claims(token)["exp"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def subject_of(token: str) -> str | None:
+    """Whose session token it is. None for an API key."""
+    subject = _claims(token).get("sub")
+    return subject if isinstance(subject, str) else None
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """What a session token says. The service checks it."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return {}
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+    except ValueError:
+        return {}
+    return claims if isinstance(claims, dict) else {}
 
 
 def development_url() -> str | None:

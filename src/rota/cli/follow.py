@@ -9,6 +9,7 @@ from rota.cli.text import safe, safe_line
 
 if TYPE_CHECKING:
     from rota_sdk import Event, Rota, Task, TaskEvent, TextSnapshot
+    from rota_sdk.models import Review
 
 SENTENCES = {
     "task.created": "created",
@@ -106,6 +107,7 @@ def follow(
     """Follows the task to its end. Returns the exit code of its outcome."""
     display = Display()
     found: Task | None = None
+    review: Review | None = None
     try:
         with client.tasks.follow(task_id, after=after) as events:
             for event in events:
@@ -116,7 +118,8 @@ def follow(
                 if event.type != "task.waiting_approval":
                     continue
                 if stops_at_review:
-                    if (found := _waiting(client, task_id, event)) is not None:
+                    if (waiting := _waiting(client, task_id, event)) is not None:
+                        found, review = waiting
                         break
                 elif not as_json:
                     print_note("  To decide: rota inbox")
@@ -128,21 +131,28 @@ def follow(
         return ExitCode.INTERRUPTED
     assert found is not None
     if as_json:
-        print_json({"task": found}, indent=None)
+        shown = {"task": found} if review is None else {"task": found, "review": review}
+        print_json(shown, indent=None)
     else:
         display.end()
+        if review is not None:
+            print_note(f"  Review {review.number}: {safe_line(review.summary or '')}")
         print_outcome(found, display)
     # A task can be retried after its last event. Then it has not ended, so this is not a success.
     return BY_STATUS.get(found.status, ExitCode.ERROR)
 
 
-def _waiting(client: "Rota", task_id: str, event: "TaskEvent") -> "Task | None":
-    """The task, if it waits since this event. The review of an older event is decided."""
+def _waiting(client: "Rota", task_id: str, event: "TaskEvent") -> "tuple[Task, Review] | None":
+    """The task and what it waits for, if it waits since this event. The review of an older event
+    is decided. Another review can have taken the place of the first one without an event."""
     found = client.tasks.get(task_id)
     if found.status != "WAITING_APPROVAL" or not hasattr(event, "sequence"):
         return None
+    review = client.tasks.review(task_id)
+    if review.state != "pending":
+        return None
     later = client.events.list(after=event.sequence, type=[event.type], page_size=100)
-    return None if any(each.task_id == task_id for each in later) else found
+    return None if any(each.task_id == task_id for each in later) else (found, review)
 
 
 def print_outcome(task: "Task", display: Display) -> None:

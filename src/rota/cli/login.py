@@ -5,7 +5,6 @@ import hashlib
 import secrets
 import sys
 import webbrowser
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
@@ -77,6 +76,7 @@ def login(
 
     Examples: rota login https://rota.example.com, rota login --device, rota login --key
     """
+    from rota.cli import mcp_keys
     from rota.cli.loopback import SignInRefused
     from rota_sdk import Rota
 
@@ -92,7 +92,9 @@ def login(
             me = public.with_options(api_key=token).me()
         # A key is of one account.
         account = None if key else _account_of(name, address, me)
-        store(name, Profile(address, token, account))
+        made = Profile(address, token, account)
+        with profiles.changing_keys():
+            store(name, replace(made, mcp_keys=mcp_keys.kept_by(name, made)))
         who = me.user.email or me.user.name or me.user.id
         if as_json:
             print_json({"profile": name, "url": address, "account": account, "user": me.user})
@@ -215,9 +217,7 @@ def logout(
     as_json: Json = False,
 ) -> None:
     """End the session, and delete it from its profile."""
-    from rota_sdk import Rota, RotaError
-
-    with errors_as_one_line(as_json=as_json):
+    with errors_as_one_line(as_json=as_json), profiles.changing_keys():
         stored = stored_profiles()
         name = profile or stored.current or ""
         found = stored.named.get(name)
@@ -226,19 +226,34 @@ def logout(
         with profiles.changing() as changed:
             changed[0] = changed[0].remove(name)
         if found.token is not None and not found.token.startswith("rota_"):
-            with Rota(base_url=found.url, api_key=found.token) as client:
-                for account, key in found.mcp_keys.items():
-                    # It may be revoked already, or the user may have left the company.
-                    with suppress(RotaError):
-                        client.with_options(account=account).keys.delete(key["id"])
-                try:
-                    client.auth.logout()
-                except RotaError as error:
-                    fail(f"The profile is deleted, but the session did not end: {error}")
+            problems = _end(name, found)
+            if problems:
+                fail(f"The profile is deleted, but {'; and '.join(problems)}")
     if as_json:
         print_json({"profile": name, "url": found.url, "loggedOut": True})
     else:
         print_text(f"Signed out of {found.url}.")
+
+
+def _end(name: str, profile: Profile) -> list[str]:
+    """Ends the session and revokes the keys of `rota mcp`. Returns what did not work."""
+    from rota.cli import mcp_keys
+    from rota.cli.connection import Target, connect
+    from rota_sdk import RotaError
+
+    try:
+        # A session that has expired can be renewed. Without it, nothing could be revoked.
+        client = connect(Target(profile.url, profile.token, None, name))
+    except RotaError as error:
+        keys = [f"the API key {key['id']} was not revoked" for key in profile.mcp_keys.values()]
+        return [*keys, f"the session did not end: {error}"]
+    with client:
+        problems = mcp_keys.revoke(client, profile.mcp_keys)
+        try:
+            client.auth.logout()
+        except RotaError as error:
+            problems.append(f"the session did not end: {error}")
+    return problems
 
 
 def whoami(session: Session) -> None:
@@ -294,7 +309,7 @@ def use(
     with errors_as_one_line(as_json=as_json), profiles.changing() as stored:
         found = stored[0].named.get(name)
         if found is None:
-            fail(f"There is no profile {name!r}. See: rota profiles list", ExitCode.USAGE)
+            fail(f"No profile is called {name!r}. See: rota profiles list", ExitCode.USAGE)
         changed = replace(found, account=account or found.account)
         stored[0] = replace(stored[0].put(name, changed), current=name)
     if as_json:

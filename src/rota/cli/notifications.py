@@ -1,4 +1,4 @@
-"""`rota notifications …`: what you are told by mail and in a chat."""
+"""`rota notifications …`: what you are notified of by email and in a chat."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,11 @@ from rota.cli.text import moment
 if TYPE_CHECKING:
     from rota_sdk.models import NotificationsResponse
 
-notifications = typer.Typer(no_args_is_help=True, help="Say what you are told by mail and chat.")
+notifications = typer.Typer(
+    no_args_is_help=True, help="Choose what you are notified of by email and chat."
+)
 
-MAIL = {"smtp": "", "log": " (written into the log)", "off": " (this service sends no mail)"}
+MAIL = {"smtp": "", "log": " (written to the log)", "off": " (this service sends no email)"}
 
 
 class Content(StrEnum):
@@ -36,7 +38,7 @@ class Service(StrEnum):
 
 @client_command(notifications)
 def show(session: Session) -> None:
-    """Show what you are told about the account. Needs a session."""
+    """Show what you are notified of in the account. Needs a session."""
     _print(session, session.client.notifications.get())
 
 
@@ -45,10 +47,10 @@ def set_notifications(
     session: Session,
     mail: Annotated[
         str | None,
-        typer.Option(help="What you are told by mail, with commas: approval_waiting,task_failed."),
+        typer.Option(help="What to notify you of by email: approval_waiting,task_failed."),
     ] = None,
     chat: Annotated[
-        str | None, typer.Option(help="What you are told in a chat. Empty: nothing.")
+        str | None, typer.Option(help="What to notify you of in a chat. Empty: nothing.")
     ] = None,
     content: Annotated[
         Content | None, typer.Option(help="Whether messages name agents and tasks.")
@@ -64,7 +66,7 @@ def set_notifications(
         bool, typer.Option("--remove-url", help="Remove the webhook of the chat.")
     ] = False,
 ) -> None:
-    """Change what you are told. What is not given stays as it is. Needs a session.
+    """Change what you are notified of. What is not given stays as it is. Needs a session.
 
     Example: rota notifications set --mail approval_waiting,task_failed
     """
@@ -113,7 +115,7 @@ def _print(session: Session, found: "NotificationsResponse") -> None:
     mail, chat = found.mail, found.chat
     print_fields(
         [
-            ("By mail", ", ".join(mail.kinds) or "nothing"),
+            ("By email", ", ".join(mail.kinds) or "nothing"),
             ("Address", (mail.address or "none is verified") + MAIL.get(mail.transport, "")),
             ("In a chat", ", ".join(chat.kinds) or "nothing"),
             ("Webhook", f"{chat.url} ({chat.service})" if chat.url else "none"),

@@ -86,22 +86,42 @@ def changing() -> Iterator[list[Profiles]]:
 
     Several commands can run at the same time, so a lock is held from reading to writing.
     """
+    path = file_path()
+    lock = _locked("lock")
+    try:
+        profiles = [load()]
+        yield profiles
+        _write(path, profiles[0])
+    except OSError as error:
+        raise ProfileError(f"Cannot write {path}: {error.strerror}.") from None
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def changing_keys() -> Iterator[None]:
+    """While keys of profiles are created or revoked. It is another lock, because that can take long
+    and `changing` must not: a lock of keys can be held around it, and never the other way round."""
+    lock = _locked("keys-lock")
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _locked(name: str) -> int:
+    """A file that is locked until it is closed."""
     # Windows does not have it, and commands such as `rota --version` do not need it.
     import fcntl
 
-    path = file_path()
+    path = file_path().with_name(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(path.with_name("lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            profiles = [load()]
-            yield profiles
-            _write(path, profiles[0])
-        finally:
-            os.close(lock)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise ProfileError(f"Cannot write {path}: {error.strerror}.") from None
+    return lock
 
 
 def _write(path: Path, profiles: Profiles) -> None:

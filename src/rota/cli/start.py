@@ -1,4 +1,4 @@
-"""`rota serve` and `rota worker`: what cannot work is refused with one line."""
+"""`rota serve`, `rota worker` and `rota router`: what cannot work is refused with one line."""
 
 import asyncio
 import gc
@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rota.cli.runtime import exit_on_error, load_settings
+from rota.cli.runtime import exit_on_error, load_settings, named_problems
 
 
 def serve() -> None:
@@ -26,7 +26,28 @@ def serve() -> None:
         forward_logs()
         serve_metrics(settings)
         app = create_app(settings)
-        run(app, settings, on_stop=app.state.streams.close)
+        lifespan = app.router.lifespan_context(app)
+        run(app, settings, lifespan, on_stop=app.state.streams.close)
+
+
+def router() -> None:
+    """Send each request to the cell that has its account.
+
+    For a deployment of several cells. It stores nothing: start as many as you need. The settings
+    come from ROTA_* environment variables, ROTA_CELLS above all.
+    """
+    with _without_collector():
+        from rota.cells.router import Router
+        from rota.cells.settings import RouterSettings
+        from rota.platform.http.server import run
+        from rota.platform.telemetry import observe, serve_metrics
+
+    settings = named_problems(RouterSettings)
+    with exit_on_error():
+        observe(settings, "rota-router")
+        serve_metrics(settings)
+        app = Router(settings)
+        run(app, settings, app, on_stop=app.end_streams)
 
 
 def worker() -> None:

@@ -34,6 +34,9 @@ UntilReview = Annotated[
         "--until-review", help="Stop following when the task waits for a person (exit code 5)."
     ),
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what it would cost. Nothing is created.")
+]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(help="With the same key, the command can be repeated without a second effect."),
@@ -81,9 +84,7 @@ def create(
         str | None,
         typer.Option(help="A JSON Schema that the output must match: JSON, @FILE or -."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what it would cost. Nothing is created.")
-    ] = False,
+    dry_run: DryRun = False,
     follow: Follow = False,
     until_review: UntilReview = False,
     idempotency_key: IdempotencyKey = None,
@@ -257,9 +258,7 @@ def fork(
         int | None, typer.Option(min=1, help="Another version of the agent.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another model.")] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what it would cost. Nothing is created.")
-    ] = False,
+    dry_run: DryRun = False,
     follow: Follow = False,
     until_review: UntilReview = False,
     idempotency_key: IdempotencyKey = None,

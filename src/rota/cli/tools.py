@@ -170,5 +170,5 @@ def find_server(session: Session, wanted: str) -> "ToolServer":
     found = next((each for each in servers if wanted in (each.id, each.name)), None)
     if found is None:
         names = ", ".join(each.name for each in servers) or "none"
-        fail(f"There is no tool server {wanted!r}. Connected: {names}.")
+        fail(f"No tool server is called {wanted!r}. Connected: {names}.")
     return found

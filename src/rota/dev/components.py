@@ -137,8 +137,8 @@ class Temporal(Component):
         )
 
 
-class IdentityProvider(Component):
-    name = "idp"
+class _Module(Component):
+    """A server of this package, `rota.dev.<name>`."""
 
     @property
     def url(self) -> str:
@@ -151,10 +151,14 @@ class IdentityProvider(Component):
         return [
             sys.executable,
             "-m",
-            "rota.dev.idp",
+            f"rota.dev.{self.name}",
             f"--port={self.port}",
-            f"--data={self.site.directory.path / 'idp'}",
+            f"--data={self.site.directory.path / self.name}",
         ]
+
+
+class IdentityProvider(_Module):
+    name = "idp"
 
     async def check(self) -> None:
         await check_url(f"{self.url}/.well-known/openid-configuration")
@@ -255,26 +259,10 @@ class Model(Component):
         return next((file for root in roots for file in Path(root).glob("*.gguf")), None)
 
 
-class Demo(Component):
+class Demo(_Module):
     """The demonstration model and tool servers."""
 
     name = "demo"
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def display_url(self) -> str | None:
-        return self.url
-
-    def command(self) -> Sequence[str]:
-        return [
-            sys.executable,
-            "-m",
-            "rota.dev.demo",
-            f"--port={self.port}",
-            f"--data={self.site.directory.path / 'demo'}",
-        ]
 
     async def check(self) -> None:
         await check_url(f"{self.url}/v1/models")

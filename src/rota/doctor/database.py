@@ -22,7 +22,8 @@ MAX_CLOCK_DIFFERENCE_S = 5.0
 _SERVER = """
 SELECT current_setting('server_version_num')::int / 10000 AS version,
        current_setting('max_connections')::int AS connections,
-       clock_timestamp() AS now
+       clock_timestamp() AS now,
+       current_setting('archive_mode') AS archive_mode
 """
 
 
@@ -50,6 +51,12 @@ async def check_server(settings: Settings) -> AsyncIterator[Finding]:
             "postgres",
             f"The clocks of this machine and of PostgreSQL differ by {difference_s:.0f} s. "
             "Synchronize them, for example with chrony.",
+        )
+    if settings.env == "production" and server["archive_mode"] == "off":
+        yield warning(
+            "postgres",
+            "archive_mode is off, so the database cannot be restored to a moment. Set it up as "
+            "docs/backup.md says, or ignore this if your provider backs the database up.",
         )
     yield ok("postgres", f"PostgreSQL {server['version']}")
     if settings.migration_database_url:

@@ -11,6 +11,7 @@ SCOPE_OF: dict[str, Scope] = {
     "schedule": "tasks:read",
     "step": "tasks:read",
     "rule": "tasks:read",
+    "account": "tasks:read",
     "credits": "billing:read",
     "subscription": "billing:read",
     "mcp": "mcp:read",
@@ -45,4 +46,10 @@ def sight_of(caller: Caller) -> Sight:
         return Sight(
             None, frozenset(name for name, right in RIGHT_OF.items() if not caller.has_right(right))
         )
-    return Sight(frozenset(name for name, scope in SCOPE_OF.items() if caller.has_scope(scope)))
+    return Sight(
+        frozenset(
+            name
+            for name, scope in SCOPE_OF.items()
+            if caller.has_scope(scope) and caller.has_right(RIGHT_OF.get(name))
+        )
+    )

@@ -59,7 +59,7 @@ def _state(entry: outbox.Entry) -> str:
 async def retry_command(db: Database, instruction_id: int | None, *, as_json: bool = False) -> None:
     count = await outbox.revive(db, instruction_id)
     if instruction_id is not None and not count:
-        typer.secho(f"There is no dead letter with the ID {instruction_id}.", err=True)
+        typer.secho(f"No dead letter has the ID {instruction_id}.", err=True)
         raise typer.Exit(1)
     if as_json:
         typer.echo(json.dumps({"retried": count}))

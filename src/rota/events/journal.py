@@ -1,4 +1,8 @@
-"""The event journal: append-only, with a sequence number per account that has no gaps."""
+"""The event journal: append-only, with a sequence number per account.
+
+The numbers have no gaps, except where a restore of the database has lost events: their numbers are
+not used again.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,7 +181,7 @@ async def page(
 ) -> tuple[list[Event], int, int]:
     """The first events after `sequence` that the caller sees, how many there are, and the number
     of the account's newest event. With `types`, only events of these types."""
-    newest, first = await _ends(tx)
+    newest, first, has_gaps = await _ends(tx)
     conditions, arguments = ["account_id = $1", "sequence > $2"], [tx.account_id, sequence]
     for condition, values in (
         ("type = ANY(%s::text[])", types or None),
@@ -197,21 +201,24 @@ async def page(
     )
     if len(rows) < limit:
         total = len(rows)
-    elif sight.is_whole and not types:
-        # The numbers have no gaps.
+    elif sight.is_whole and not types and not has_gaps:
         total = newest - max(sequence, first - 1)
     else:
         total = await tx.fetchval(f"SELECT count(*) {matching}", *arguments)
     return [Event(**row) for row in rows], total, newest
 
 
-async def _ends(tx: AccountReader) -> tuple[int, int]:
-    """The numbers of the newest event and of the first one that retention has kept."""
+async def _ends(tx: AccountReader) -> tuple[int, int, bool]:
+    """The numbers of the newest event and of the first one that retention has kept, and whether a
+    restore has left a gap between them."""
     row = await tx.fetchrow(
-        "SELECT last_sequence, first_sequence FROM account_heads WHERE account_id = $1",
+        """
+        SELECT last_sequence, first_sequence, skipped > 0 AS has_gaps
+        FROM account_heads WHERE account_id = $1
+        """,
         tx.account_id,
     )
-    return (row["last_sequence"], row["first_sequence"]) if row else (0, 1)
+    return tuple(row.values()) if row else (0, 1, False)
 
 
 async def last_sequence(tx: AccountReader) -> int:

@@ -15,9 +15,9 @@ class Event(Wire):
     sequence: Annotated[
         int,
         doc(
-            "The number of the event in the account, starting at 1, without gaps. It is also the "
-            "`id` "
-            "line of the stream: send it as Last-Event-ID to continue.",
+            "The number of the event in the account, starting at 1, without gaps except at an "
+            "`account.restored`. It is also the `id` line of the stream: send it as Last-Event-ID "
+            "to continue.",
             42,
         ),
     ]
@@ -36,7 +36,8 @@ class Event(Wire):
             "`policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`, "
             "`webhook.updated`, `webhook.enabled`, `webhook.disabled`, `webhook.deleted`, "
             "`webhook.replayed`, `webhook.secret_rotated`, `webhook.skipped`, "
-            "`session.created` or `session.revoked`. Ignore types that you do not know.",
+            "`account.restored`, `session.created` or `session.revoked`. Ignore types that you do "
+            "not know.",
             "task.completed",
         ),
     ]

@@ -22,10 +22,11 @@ from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
 from rota.platform import ids
+from rota.platform.cell import FIND, ROUTING_HEADER
 from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.cors import PREFLIGHT
 from rota.platform.http.edge import Admission, as_api_error
-from rota.platform.http.responses import json_response
+from rota.platform.http.responses import error_response, json_response
 
 # The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
@@ -34,6 +35,7 @@ PAGES = ("/invitation", "/money", "/signin", "/assets", "/favicon.svg")
 AI_PREFIXES = ("/api/agents",)
 # A function of the request's scope that counts it as more than one request.
 CHARGE = "rota.charge"
+_ROUTING, _FIND = ROUTING_HEADER.encode(), FIND.encode()
 
 
 def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
@@ -72,7 +74,7 @@ class RequestGuard:
         programs: Mapping[str, FindsCallers] | None = None,
     ) -> None:
         self._authenticator = authenticator
-        # Who finds the callers of paths that accept other credentials.
+        # Who finds the callers of paths that accept other credentials, and of the paths below.
         self._programs = programs or {}
         self._cookies = cookies
         self._window = window
@@ -102,9 +104,17 @@ class RequestGuard:
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
+        answer = None if result.allowed else _too_many_requests(result)
+        if answer is None and self._is_question(path, headers):
+            # The router looks for the cell that knows the caller.
+            answer = (
+                Response(status_code=204)
+                if isinstance(caller, Caller)
+                else error_response(path, caller)
+            )
         admission = Admission(
             headers=rate_limit_headers(result),
-            refusal=None if result.allowed else _too_many_requests(result),
+            refusal=answer,
             account=account,
             client=key,
         )
@@ -129,7 +139,7 @@ class RequestGuard:
         try:
             credential = self._cookies.credential(scope, headers)
             scope[AUTHORIZATION] = credential.authorization
-            finder = self._programs.get(scope["path"], self._authenticator)
+            finder = self._finder(scope["path"])
             return await finder.authenticate(
                 credential.authorization,
                 selection.decode("latin-1") if selection is not None else None,
@@ -138,6 +148,16 @@ class RequestGuard:
         except Exception as error:
             # Includes database failures: the response still needs its rate limit headers.
             return as_api_error(error)
+
+    def _finder(self, path: str) -> FindsCallers:
+        for prefix, finder in self._programs.items():
+            if is_below(path, (prefix,)):
+                return finder
+        return self._authenticator
+
+    def _is_question(self, path: str, headers: dict[bytes, bytes]) -> bool:
+        asked = headers.get(_ROUTING, b"").partition(b" ")[0]
+        return asked == _FIND and is_below(path, tuple(self._programs))
 
     def _address(self, scope: Scope) -> str:
         peer = scope["client"][0] if scope["client"] else None

@@ -13,4 +13,6 @@ def processor_of(settings: Settings) -> Processor:
         return_url=settings.return_url,
         webhook_secrets=tuple(s.get_secret_value() for s in settings.stripe_webhook_secrets),
         api_url=settings.stripe_api_url,
+        cell=settings.cell,
+        owns_nameless=settings.is_first_cell,
     )

@@ -1,7 +1,8 @@
 """Stripe as the payment processor: hosted checkout, subscriptions and webhooks.
 
 Prices at Stripe have lookup keys (`rota_<product>`). Every object that Rota creates for an account
-has the account's ID in its metadata. Objects without it belong to another service.
+has the account's ID in its metadata, and the name of the cell if the deployment has one. Objects
+without the account belong to another service, and those with another name to another cell.
 """
 
 import time
@@ -27,7 +28,7 @@ from rota.payments.port import (
     WebhookEvent,
 )
 from rota.payments.stripe_payments import id_of
-from rota.payments.stripe_webhook import TOP_UP, account_of
+from rota.payments.stripe_webhook import TOP_UP, Names, account_of, names_of
 
 TIMEOUT_S = 10.0
 RETRIES = 2
@@ -89,7 +90,11 @@ class Stripe:
         webhook_secrets: Sequence[str] = (),
         api_url: str | None = None,
         timeout_s: float = TIMEOUT_S,
+        cell: str | None = None,
+        owns_nameless: bool = True,
     ) -> None:
+        self._cell = cell
+        self._own = names_of(cell, owns_nameless=owns_nameless)
         self._http = stripe.HTTPXClient(timeout=timeout_s)
         self._client = stripe.StripeClient(
             key,
@@ -110,8 +115,15 @@ class Stripe:
     async def close(self) -> None:
         await self._http.close_async()  # type: ignore[no-untyped-call]
 
+    def _metadata(self, account_id: UUID, **more: str) -> dict[str, str]:
+        return {"account": str(account_id), **more, **self._cell_metadata}
+
+    @property
+    def _cell_metadata(self) -> dict[str, str]:
+        return {} if self._cell is None else {"cell": self._cell}
+
     async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
-        params: CustomerCreateParams = {"metadata": {"account": str(account_id)}}
+        params: CustomerCreateParams = {"metadata": self._metadata(account_id)}
         if email:
             params["email"] = email
         with _stripe_call("customer"):
@@ -119,7 +131,7 @@ class Stripe:
         return created.id
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
-        metadata = {"account": str(payer.account_id), "kind": TOP_UP}
+        metadata = self._metadata(payer.account_id, kind=TOP_UP)
         params: SessionCreateParams = {
             "mode": "payment",
             "line_items": [
@@ -148,7 +160,7 @@ class Stripe:
         replaces: str | None = None,
         trial_days: int = 0,
     ) -> Checkout:
-        metadata = {"account": str(payer.account_id), "product": product}
+        metadata = self._metadata(payer.account_id, product=product)
         if replaces:
             metadata["replaces"] = replaces
         params: SessionCreateParams = {
@@ -176,7 +188,7 @@ class Stripe:
     async def subscription(self, subscription_id: str) -> Subscription:
         with _stripe_call("subscription"):
             found = await self._v1.subscriptions.retrieve_async(subscription_id)
-        return _own_subscription(found)
+        return self._own_subscription(found)
 
     async def change(
         self, subscription_id: str, product: str, seats: int, key: str
@@ -189,18 +201,18 @@ class Stripe:
                 {
                     "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
                     "proration_behavior": "none",
-                    "metadata": {"product": product},
+                    "metadata": {"product": product, **self._cell_metadata},
                 },
                 {"idempotency_key": key},
             )
-        return _own_subscription(changed)
+        return self._own_subscription(changed)
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         with _stripe_call("cancel"):
             changed = await self._v1.subscriptions.update_async(
                 subscription_id, {"cancel_at_period_end": at_period_end}
             )
-        return _own_subscription(changed)
+        return self._own_subscription(changed)
 
     async def end(self, subscription_id: str) -> None:
         with _stripe_call("end"):
@@ -226,17 +238,19 @@ class Stripe:
                     raise
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
-        return stripe_webhook.read(body, signature, self._webhook_secrets)
+        return stripe_webhook.read(body, signature, self._webhook_secrets, self._own)
 
     async def payment(self, payment_id: str) -> PaymentState | None:
         with _stripe_call("payment"):
-            return await stripe_payments.find(self._client, payment_id)
+            return await stripe_payments.find(self._client, payment_id, self._own)
 
     async def payments(
         self, since: datetime, *, changed_since: datetime
     ) -> AsyncIterator[PaymentState]:
         with _stripe_call("payments"):
-            async for state in stripe_payments.paid_or_changed(self._client, since, changed_since):
+            async for state in stripe_payments.paid_or_changed(
+                self._client, since, changed_since, self._own
+            ):
                 yield state
 
     async def subscriptions(self) -> AsyncIterator[Subscription]:
@@ -244,9 +258,16 @@ class Stripe:
             # Stripe does not list cancelled ones.
             found = await self._v1.subscriptions.list_async({"limit": PAGE_SIZE})
             async for subscription in found.auto_paging_iter():
-                mapped = _subscription(subscription)
+                mapped = _subscription(subscription, self._own)
                 if mapped and mapped.status != "ended":
                     yield mapped
+
+    def _own_subscription(self, found: stripe.Subscription) -> Subscription:
+        mapped = _subscription(found, self._own)
+        if mapped is None:
+            log.error("stripe_subscription_foreign", subscription_id=found.id)
+            raise SubscriptionForeign(found.id)
+        return mapped
 
     async def offer(self, products: tuple[Product, ...]) -> None:
         with _stripe_call("offer"):
@@ -333,18 +354,10 @@ def _lookup_key(product: str) -> str:
     return f"rota_{product}"
 
 
-def _own_subscription(found: stripe.Subscription) -> Subscription:
-    mapped = _subscription(found)
-    if mapped is None:
-        log.error("stripe_subscription_foreign", subscription_id=found.id)
-        raise SubscriptionForeign(found.id)
-    return mapped
-
-
-def _subscription(found: stripe.Subscription) -> Subscription | None:
+def _subscription(found: stripe.Subscription, own: Names) -> Subscription | None:
     """Returns None for a subscription that this service did not create."""
     metadata = found.metadata.to_dict()
-    account = account_of(metadata)
+    account = account_of(metadata, own)
     items = found.items.data
     if account is None or len(items) != 1:
         return None

@@ -6,7 +6,7 @@ from datetime import datetime
 import stripe
 
 from rota.payments.port import Payment, PaymentState
-from rota.payments.stripe_webhook import account_of, is_top_up
+from rota.payments.stripe_webhook import NAMELESS, Names, account_of, is_top_up
 
 PAGE_SIZE = 100
 
@@ -16,20 +16,25 @@ FAILED_REFUNDS = ("failed", "canceled")
 HARMLESS_DISPUTES = ("won", "prevented")
 
 
-async def find(client: stripe.StripeClient, payment_id: str) -> PaymentState | None:
-    """Returns None for a payment that is not a top-up of this service."""
+async def find(
+    client: stripe.StripeClient, payment_id: str, own: Names = NAMELESS
+) -> PaymentState | None:
+    """Returns None for a payment that is not a top-up of this service, or of this cell of it."""
     try:
         intent = await client.v1.payment_intents.retrieve_async(payment_id)
     except stripe.InvalidRequestError as error:
         if error.code != "resource_missing":
             raise
         return None
-    payment = _payment(intent)
+    payment = _payment(intent, own)
     return await _state(client, payment) if payment else None
 
 
 async def paid_or_changed(
-    client: stripe.StripeClient, paid_since: datetime, changed_since: datetime
+    client: stripe.StripeClient,
+    paid_since: datetime,
+    changed_since: datetime,
+    own: Names = NAMELESS,
 ) -> AsyncIterator[PaymentState]:
     """Every top-up that was paid, or refunded or disputed, since these times."""
     seen: set[str] = set()
@@ -42,13 +47,13 @@ async def paid_or_changed(
     )
     async for intent in intents.auto_paging_iter():
         seen.add(intent.id)
-        if payment := _payment(intent):
+        if payment := _payment(intent, own):
             changed = _has_changed(intent.latest_charge)
             yield await _state(client, payment) if changed else PaymentState(payment, 0, 0)
     async for payment_id in _changed(client, changed_since):
         if payment_id not in seen:
             seen.add(payment_id)
-            if state := await find(client, payment_id):
+            if state := await find(client, payment_id, own):
                 yield state
 
 
@@ -102,9 +107,9 @@ def _has_changed(charge: object) -> bool:
     return charge.amount_refunded > 0 or charge.disputed
 
 
-def _payment(intent: stripe.PaymentIntent) -> Payment | None:
+def _payment(intent: stripe.PaymentIntent, own: Names) -> Payment | None:
     metadata = intent.metadata.to_dict()
-    account = account_of(metadata)
+    account = account_of(metadata, own)
     if account is None or not is_top_up(metadata) or intent.status != "succeeded":
         return None
     return Payment(

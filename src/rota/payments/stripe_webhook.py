@@ -20,10 +20,20 @@ TOLERANCE_S = 300
 TOP_UP = "topup"
 # Events about a charge, a refund or a dispute. Each of these objects names its payment.
 _REVERSALS = ("charge.refund", "refund.", "charge.dispute.")
+# The values of `cell` in the metadata of a deployment's own objects.
+Names = frozenset[str | None]
+NAMELESS: Names = frozenset((None,))
 
 
-def read(body: bytes, signature: str, secrets: Sequence[str]) -> WebhookEvent | None:
-    """Returns None for an event that is irrelevant here."""
+def names_of(cell: str | None, *, owns_nameless: bool) -> Names:
+    """An object without the name of a cell is older than the names, and of one cell only."""
+    return frozenset((cell, None) if owns_nameless else (cell,))
+
+
+def read(
+    body: bytes, signature: str, secrets: Sequence[str], own: Names = NAMELESS
+) -> WebhookEvent | None:
+    """Returns None for an event that is irrelevant here, such as one of another cell."""
     if not any(_is_signed(body, signature, secret) for secret in secrets):
         raise BadSignature
     try:
@@ -33,7 +43,7 @@ def read(body: bytes, signature: str, secrets: Sequence[str]) -> WebhookEvent | 
     event_id, kind = _at(event, "id"), _at(event, "type")
     if not isinstance(event_id, str) or not isinstance(kind, str):
         return None
-    return _event(kind, _at(event, "data", "object"))
+    return _event(kind, _at(event, "data", "object"), own)
 
 
 def _is_signed(body: bytes, signature: str, secret: str) -> bool:
@@ -45,26 +55,26 @@ def _is_signed(body: bytes, signature: str, secret: str) -> bool:
     return True
 
 
-def _event(kind: str, data: object) -> WebhookEvent | None:
+def _event(kind: str, data: object, own: Names) -> WebhookEvent | None:
     if kind in ("checkout.session.completed", "checkout.session.async_payment_succeeded"):
         if _at(data, "mode") == "subscription":
-            return _changed(_at(data, "subscription"), _at(data, "metadata"))
+            return _changed(_at(data, "subscription"), _at(data, "metadata"), own)
         if _at(data, "mode") == "payment" and _at(data, "payment_status") == "paid":
-            return _paid(data)
+            return _paid(data, own)
     elif kind.startswith(_REVERSALS):
         payment_id = _id(_at(data, "payment_intent"))
         return PaymentChanged(payment_id) if payment_id else None
     elif kind.startswith("customer.subscription."):
-        return _changed(_at(data, "id"), _at(data, "metadata"))
+        return _changed(_at(data, "id"), _at(data, "metadata"), own)
     elif kind in ("invoice.paid", "invoice.payment_failed"):
         details = _at(data, "parent", "subscription_details")
-        return _changed(_at(details, "subscription"), _at(details, "metadata"))
+        return _changed(_at(details, "subscription"), _at(details, "metadata"), own)
     return None
 
 
-def _paid(data: object) -> Payment | None:
+def _paid(data: object, own: Names) -> Payment | None:
     metadata, payment_id = _at(data, "metadata"), _id(_at(data, "payment_intent"))
-    account, amount_cents = account_of(metadata), _at(data, "amount_total")
+    account, amount_cents = account_of(metadata, own), _at(data, "amount_total")
     if account is None or payment_id is None or not is_top_up(metadata):
         return None
     if not isinstance(amount_cents, int):
@@ -72,13 +82,16 @@ def _paid(data: object) -> Payment | None:
     return Payment(payment_id, account, _id(_at(data, "customer")), amount_cents)
 
 
-def _changed(subscription: object, metadata: object) -> SubscriptionChanged | None:
-    subscription_id, account = _id(subscription), account_of(metadata)
+def _changed(subscription: object, metadata: object, own: Names) -> SubscriptionChanged | None:
+    subscription_id, account = _id(subscription), account_of(metadata, own)
     return SubscriptionChanged(subscription_id, account) if subscription_id and account else None
 
 
-def account_of(metadata: object) -> UUID | None:
-    """The account that an object belongs to. None for an object of another service."""
+def account_of(metadata: object, own: Names) -> UUID | None:
+    """The account that an object belongs to. None for an object of another service, or of another
+    cell."""
+    if _at(metadata, "cell") not in own:
+        return None
     try:
         return UUID(_at(metadata, "account"))
     except (ValueError, TypeError, AttributeError):

@@ -138,7 +138,7 @@ async def next_check(connection: ReadConnection, now: datetime) -> datetime | No
 
 
 async def claim_due(tx: AccountTransaction, schedule_id: UUID, now: datetime) -> Schedule | None:
-    """Locks a due schedule, unless another worker has it or it is no longer due."""
+    """Locks a due schedule, unless another worker has it or it was run in the meantime."""
     row = await tx.fetchrow(
         f"""
         SELECT {_COLUMNS} FROM schedules

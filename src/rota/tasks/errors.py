@@ -62,7 +62,7 @@ class AgentNotInCatalog(InvalidField):
 class AgentRetired(Conflict):
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The agent {name} is no longer in the catalog, so its tasks cannot be forked. Create "
+            f"The agent {name} was removed from the catalog, so its tasks cannot be forked. Create "
             "a task with another agent."
         )
 
@@ -258,7 +258,7 @@ class NothingWaits(Conflict):
 
 
 class ServersDisconnected(Conflict):
-    """A call waits for a tool server that is no longer connected."""
+    """A call waits for a tool server that was disconnected."""
 
     def __init__(self, names: Iterable[str]) -> None:
         servers = ", ".join(names)

@@ -81,6 +81,8 @@ class Filter:
     created_before: datetime | None = None
     # Words that the name, the description and the input must contain.
     words: str | None = None
+    # Only tasks that were created before this one.
+    before: UUID | None = None
 
     @property
     def dimensions(self) -> list[tuple[str, str, object]]:
@@ -132,6 +134,18 @@ async def page(
 
     def read(fit: Fit) -> Awaitable[list[ListedTask]]:
         return matching_page(tx, filters, limit, offset, matching, fit)
+
+    tasks = await fitting(read, _texts, PAGE_BYTES)
+    return await places.with_positions(tx, tasks), matching
+
+
+async def next_page(tx: AccountReader, filters: Filter, limit: int) -> tuple[list[ListedTask], int]:
+    """The newest tasks, or those before the one that the filter names, and the number of all
+    matching tasks. How many tasks come first does not matter, and new ones shift nothing."""
+    matching = await total(tx, replace(filters, before=None))
+
+    def read(fit: Fit) -> Awaitable[list[ListedTask]]:
+        return matching_page(tx, filters, limit, 0, matching, fit)
 
     tasks = await fitting(read, _texts, PAGE_BYTES)
     return await places.with_positions(tx, tasks), matching
@@ -246,6 +260,8 @@ def _conditions(filters: Filter, arguments: list[object]) -> list[str]:
     # A task's id begins with the time of its creation, so the primary key finds a range of time.
     if filters.created_after is not None:
         values.append(("id >= ", ids.first_after(filters.created_after)))
+    if filters.before is not None:
+        values.append(("id < ", filters.before))
     if filters.created_before is not None:
         values.append(("id < ", ids.first_from(filters.created_before)))
     conditions = []

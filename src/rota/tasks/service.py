@@ -87,6 +87,13 @@ class Tasks:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             return await list_queries.page(tx, filters, limit, offset)
 
+    async def next_page(
+        self, caller: Caller, filters: Filter, limit: int
+    ) -> tuple[list[ListedTask], int]:
+        """As `page`, after the task that the filter names instead of an offset."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            return await list_queries.next_page(tx, filters, limit)
+
     async def waiting(
         self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
     ) -> tuple[list[Waiting], int]:

@@ -1,5 +1,6 @@
 """The fixtures of the scenarios, with the TypeScript SDK instead of the Python SDK."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
@@ -14,8 +15,11 @@ from tests.sdk.typescript.package import Package
 from tests.sdk.typescript.programs import close_all
 from tests.service import Service
 
-# Each program, with the variant that it is tried with.
+# Each program, with the variant that it is tried with. `make runtimes` installs and tries the last
+# two.
 PROGRAMS = {"node20": "a", "node24": "b", "chromium": "a"}
+if os.environ.get("ROTA_TEST_RUNTIMES"):
+    PROGRAMS = {"bun": "b", "deno": "a"}
 
 
 @pytest.fixture(scope="session", params=PROGRAMS)

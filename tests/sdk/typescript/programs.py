@@ -1,4 +1,4 @@
-"""The TypeScript SDK in other programs: Node 20, Node 24 and Chromium.
+"""The TypeScript SDK in other programs: Node 20, Node 24, Chromium, Bun and Deno.
 
 Each is given calls as JSON and returns what the SDK returned. The driver is in
 `sdks/typescript/tests/driver`.
@@ -9,6 +9,7 @@ import itertools
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -34,6 +35,7 @@ class Program:
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._opened: dict[int, Callable[[int | None], None]] = {}
         self._stack = AsyncExitStack()
+        self._closed = False
 
     def new_number(self, opened: Callable[[int | None], None] | None = None) -> int:
         number = next(self._numbers)
@@ -43,6 +45,9 @@ class Program:
 
     async def ask(self, number: int, message: dict[str, Any]) -> dict[str, Any]:
         """The answer to a message."""
+        # A stream that a scenario left open is stopped at the end of the session.
+        if self._closed:
+            return {}
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         await self._send(json.dumps({"id": number, **message}), message)
@@ -61,25 +66,27 @@ class Program:
         raise NotImplementedError
 
     async def close(self) -> None:
+        self._closed = True
         await self._stack.aclose()
 
 
 class Node(Program):
-    def __init__(self, program: str) -> None:
+    def __init__(self, *command: str) -> None:
         super().__init__()
-        self._program = program
+        self._command = command
         self._process: asyncio.subprocess.Process | None = None
 
     async def _send(self, text: str, message: dict[str, Any]) -> None:
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
-                self._program,
+                *self._command,
                 drivers() / "node.mjs",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=MOST_BYTES,
                 env={},
             )
+            self._stack.push_async_callback(self._process.wait)
             reading = asyncio.create_task(self._read(self._process))
             self._stack.callback(reading.cancel)
             self._stack.callback(self._process.kill)
@@ -156,15 +163,26 @@ def node(version: str) -> str:
     raise AssertionError(f"These tests need Node {version}. Install it: apt-get install nodejs")
 
 
+# What the drivers do, Deno allows only if it is named.
+RUNTIMES = {"bun": ("run",), "deno": ("run", "--allow-net", "--allow-read", "--allow-env")}
+
 _RUNNING: dict[str, Program] = {}
 
 
 def program(kind: str) -> Program:
     """The program of this kind. It starts with its first message."""
     if kind not in _RUNNING:
-        number = kind.removeprefix("node")
-        _RUNNING[kind] = Chromium() if kind == "chromium" else Node(node(number))
+        _RUNNING[kind] = _new(kind)
     return _RUNNING[kind]
+
+
+def _new(kind: str) -> Program:
+    if kind == "chromium":
+        return Chromium()
+    if kind in RUNTIMES:
+        folder = Path(sys.prefix) / "runtimes" / "node_modules" / ".bin"
+        return Node(str(folder / kind), *RUNTIMES[kind])
+    return Node(node(kind.removeprefix("node")))
 
 
 async def close_all() -> None:

@@ -1,4 +1,4 @@
-/** What you are told about an account by mail and in a chat. */
+/** What you are notified of in an account, by email and in a chat. */
 import * as operations from '../generated/operations.gen.ts';
 import type * as types from '../generated/types.gen.ts';
 import type { RequestOptions } from '../options.ts';
@@ -6,12 +6,12 @@ import { Resource } from '../resource.ts';
 
 /** Your notifications. They need a session: pass its token as `apiKey`. */
 export class Notifications extends Resource {
-  /** What you are told, how, and what has become of your messages. */
+  /** What you are notified of, how, and the state of your messages. */
   get(options?: RequestOptions): Promise<types.NotificationsResponse> {
     return this.call(operations.getNotifications, {}, options);
   }
 
-  /** Replaces what you are told. Without `url`, the webhook of the chat stays as it is. */
+  /** Replaces what you are notified of. Without `url`, the webhook of the chat stays as it is. */
   replace(
     body: types.PutNotifications,
     options?: RequestOptions,
@@ -27,12 +27,12 @@ export class Notifications extends Resource {
     return this.call(operations.testNotifications, { body: { channel } }, options);
   }
 
-  /** Which mails the link in a mail turns off. It changes nothing. */
+  /** Which emails the link in an email turns off. It changes nothing. */
   getUnsubscribe(token: string, options?: RequestOptions): Promise<types.UnsubscribeResponse> {
     return this.call(operations.getUnsubscribe, { path: { token } }, options);
   }
 
-  /** Turns off the mails that the link in a mail is about. */
+  /** Turns off the emails that the link in an email is about. */
   unsubscribe(token: string, options?: RequestOptions): Promise<types.UnsubscribeResponse> {
     return this.call(operations.unsubscribe, { path: { token } }, options);
   }

@@ -310,8 +310,8 @@ ItemDecision: TypeAlias = Annotated[Literal["approved", "rejected"], OpenEnum()]
 """What a person decided about an item."""
 
 MailTransport: TypeAlias = Annotated[Literal["smtp", "log", "off"], OpenEnum()]
-"""How this service sends mail. `log`: it writes mails into its log, in development. `off`: it sends
-no mail.
+"""How this service sends email. `log`: it writes emails to its log, in development. `off`: it sends
+no email.
 """
 
 MessageContent: TypeAlias = Annotated[Literal["full", "minimal"], OpenEnum()]
@@ -320,7 +320,7 @@ something waits, and a link.
 """
 
 NotificationChannel: TypeAlias = Annotated[Literal["mail", "chat"], OpenEnum()]
-"""How a message reaches you: by mail or in a chat."""
+"""How a message reaches you: by email or in a chat."""
 
 NotificationKind: TypeAlias = Annotated[
     Literal["approval_waiting", "task_failed", "balance_low", "webhook_disabled"], OpenEnum()
@@ -496,11 +496,11 @@ Variant: TypeAlias = Annotated[Literal["A", "B"], OpenEnum()]
 """A set of tiers and prices; each deployment has one."""
 
 WebhookDisabledReason: TypeAlias = Annotated[
-    Literal["paused", "failing", "gone", "member_removed"], OpenEnum()
+    Literal["paused", "failing", "gone", "member_removed", "key_ended"], OpenEnum()
 ]
 """`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: the endpoint
 responded with 410. `member_removed`: the user who chose its URL left, or can no longer manage
-webhooks.
+webhooks. `key_ended`: the API key that chose its URL was revoked or has expired.
 """
 
 WebhookState: TypeAlias = Annotated[Literal["active", "failing", "disabled"], OpenEnum()]
@@ -841,10 +841,10 @@ class Changes(Model):
 
 
 class ChatNotifications(Model):
-    """What you are told in a chat."""
+    """What you are notified of in a chat."""
 
     kinds: list[NotificationKind]
-    """What you are told."""
+    """What you are notified of."""
     url: str | None
     """The URL of the webhook, shortened. Null if there is none."""
     service: ChatService | None
@@ -1109,7 +1109,7 @@ class DeliveryRequest(Model):
     """What was sent."""
 
     url: str
-    """Where it was sent."""
+    """Where it was sent. Without `webhooks:write`, only the origin."""
     body: str
     """The body, up to 4,096 characters of it."""
 
@@ -1175,8 +1175,9 @@ class Event(Model):
     id: str
     """The ID of the event, `evt_…`."""
     sequence: int
-    """The number of the event in the account, starting at 1, without gaps. It is also the `id` line
-    of the stream: send it as Last-Event-ID to continue.
+    """The number of the event in the account, starting at 1, without gaps except at an
+    `account.restored`. It is also the `id` line of the stream: send it as Last-Event-ID to
+    continue.
     """
     type: str
     """What happened: `task.created`, `task.started`, `task.waiting_approval`, `task.approved`,
@@ -1189,8 +1190,8 @@ class Event(Model):
     `member.updated`, `member.removed`, `invitation.created`, `invitation.deleted`,
     `policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`,
     `webhook.updated`, `webhook.enabled`, `webhook.disabled`, `webhook.deleted`,
-    `webhook.replayed`, `webhook.secret_rotated`, `webhook.skipped`, `session.created` or
-    `session.revoked`. Ignore types that you do not know.
+    `webhook.replayed`, `webhook.secret_rotated`, `webhook.skipped`, `account.restored`,
+    `session.created` or `session.revoked`. Ignore types that you do not know.
     """
     task_id: str | None
     """The task that the event is about. Null if none."""
@@ -1357,16 +1358,16 @@ class LogoutResponse(Model):
 
 
 class MailNotifications(Model):
-    """What you are told by mail."""
+    """What you are notified of by email."""
 
     kinds: list[NotificationKind]
-    """What you are told."""
+    """What you are notified of."""
     address: str | None
-    """Where mails go: the last address that your identity provider has verified. Null if there is
+    """Where emails go: the last address that your identity provider has verified. Null if there is
     none.
     """
     transport: MailTransport
-    """How this service sends mail."""
+    """How this service sends email."""
 
 
 class User(Model):
@@ -1558,10 +1559,10 @@ class PutApprovals(Body):
 
 
 class PutChat(Body):
-    """What you want to be told in a chat."""
+    """What you want to be notified of in a chat."""
 
     kinds: list[NotificationKind]
-    """What you want to be told this way."""
+    """What you want to be notified of this way."""
     url: str | None = None
     """The URL of an incoming webhook. It is a secret and is not shown again. Without this field, or
     with the shortened URL that you have read, it stays as it is. Null removes it.
@@ -1571,10 +1572,10 @@ class PutChat(Body):
 
 
 class PutMail(Body):
-    """What you want to be told by mail."""
+    """What you want to be notified of by email."""
 
     kinds: list[NotificationKind]
-    """What you want to be told this way."""
+    """What you want to be notified of this way."""
 
 
 class PutRetention(Body):
@@ -1967,12 +1968,12 @@ class TopUpResponse(Model):
 
 
 class UnsubscribeResponse(Model):
-    """The mails that a link turns off."""
+    """The emails that a link turns off."""
 
     kind: NotificationKind
-    """What the mails are about."""
+    """What the emails are about."""
     subscribed: bool
-    """Whether such mails are sent."""
+    """Whether such emails are sent."""
 
 
 class Usage(Model):
@@ -2726,7 +2727,7 @@ class MembersResponse(Model):
 
 
 class NotificationsResponse(Model):
-    """What you are told about the selected account, and what has become of it."""
+    """What you are notified of in the selected account, and the state of your messages."""
 
     content: MessageContent
     """What messages contain."""
@@ -2831,7 +2832,7 @@ class PlansResponse(Model):
 
 
 class PutNotifications(Body):
-    """Everything that you want to be told about the selected account."""
+    """Everything in the selected account that you want to be notified of."""
 
     content: MessageContent
     """What messages contain."""
@@ -2963,7 +2964,9 @@ class Webhook(Model):
     id: str
     """The ID of the webhook, `wh_…`."""
     url: str
-    """Where events are sent."""
+    """Where events are sent. An API key without `webhooks:write` gets only its origin, such as
+    `https://example.com/…`: the rest is often a secret.
+    """
     description: str | None
     """What it is for."""
     events: list[str] | None

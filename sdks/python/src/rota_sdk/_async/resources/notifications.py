@@ -1,4 +1,4 @@
-"""What you are told about an account by mail and in a chat."""
+"""What you are notified of in an account, by email and in a chat."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -16,13 +16,13 @@ class Notifications(AsyncResource):
     """Your notifications. They need a session: pass its token as `api_key`."""
 
     async def get(self) -> models.NotificationsResponse:
-        """What you are told, how, and what has become of your messages."""
+        """What you are notified of, how, and the state of your messages."""
         return await self._call(operations.get_notifications)
 
     async def replace(
         self, *, content: models.MessageContent, mail: Mail, chat: Chat
     ) -> models.NotificationsResponse:
-        """Replaces what you are told. Without `url`, the webhook of the chat stays as it is."""
+        """Replaces what you are notified of. Without `url`, the webhook of the chat stays."""
         body = creation(models.PutNotifications, content=content, mail=mail, chat=chat)
         return await self._call(operations.put_notifications, body=body)
 
@@ -32,9 +32,9 @@ class Notifications(AsyncResource):
         return await self._call(operations.test_notifications, body=body)
 
     async def get_unsubscribe(self, token: str) -> models.UnsubscribeResponse:
-        """Which mails the link in a mail turns off. It changes nothing."""
+        """Which emails the link in an email turns off. It changes nothing."""
         return await self._call(operations.get_unsubscribe, {"token": token})
 
     async def unsubscribe(self, token: str) -> models.UnsubscribeResponse:
-        """Turns off the mails that the link in a mail is about."""
+        """Turns off the emails that the link in an email is about."""
         return await self._call(operations.unsubscribe, {"token": token})

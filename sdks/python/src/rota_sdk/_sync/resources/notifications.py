@@ -1,5 +1,5 @@
 # Generated from rota_sdk/_async: do not edit.
-"""What you are told about an account by mail and in a chat."""
+"""What you are notified of in an account, by email and in a chat."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -17,13 +17,13 @@ class Notifications(Resource):
     """Your notifications. They need a session: pass its token as `api_key`."""
 
     def get(self) -> models.NotificationsResponse:
-        """What you are told, how, and what has become of your messages."""
+        """What you are notified of, how, and the state of your messages."""
         return self._call(operations.get_notifications)
 
     def replace(
         self, *, content: models.MessageContent, mail: Mail, chat: Chat
     ) -> models.NotificationsResponse:
-        """Replaces what you are told. Without `url`, the webhook of the chat stays as it is."""
+        """Replaces what you are notified of. Without `url`, the webhook of the chat stays."""
         body = creation(models.PutNotifications, content=content, mail=mail, chat=chat)
         return self._call(operations.put_notifications, body=body)
 
@@ -33,9 +33,9 @@ class Notifications(Resource):
         return self._call(operations.test_notifications, body=body)
 
     def get_unsubscribe(self, token: str) -> models.UnsubscribeResponse:
-        """Which mails the link in a mail turns off. It changes nothing."""
+        """Which emails the link in an email turns off. It changes nothing."""
         return self._call(operations.get_unsubscribe, {"token": token})
 
     def unsubscribe(self, token: str) -> models.UnsubscribeResponse:
-        """Turns off the mails that the link in a mail is about."""
+        """Turns off the emails that the link in an email is about."""
         return self._call(operations.unsubscribe, {"token": token})
