@@ -134,7 +134,7 @@ upgrade: setup  ## Upgrade, roll back and upgrade again under load, from the rel
 # Every test with a size of its own, but the fuzzer, which has a target.
 proofs: setup  ## Run the tests that CI runs in a short form at their full size; takes hours
 	ROTA_TEST_FULL=1 $(BIN)/pytest $$(grep -rl "import size$$" tests --include='test_*.py' | grep -v tests/fuzz) \
-	    tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py tests/sdk/cli tests/doors
+	    tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py tests/sdk/cli tests/interfaces
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
 	failed=0; for part in bench audit_bench runs_bench latency_bench live_bench fairness comparison mcp_bench \

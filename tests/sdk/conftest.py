@@ -9,7 +9,7 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.payments.stripe_server import StripeServer
-from tests.sdk.doors import CLIENTS, Door, url_of
+from tests.sdk.any_client import CLIENTS, AnyClient, url_of
 from tests.sdk.installed import Sdk
 from tests.sdk.proxy import CuttingProxy
 from tests.service import Person, Service
@@ -52,11 +52,11 @@ async def owner(shop: Service) -> Person:
 
 
 @pytest.fixture
-async def rota(shop: Service, owner: Person, kind: str) -> AsyncIterator[Door]:
+async def rota(shop: Service, owner: Person, kind: str) -> AsyncIterator[AnyClient]:
     """A client of a new account."""
-    door = Door.open(kind, url_of(shop), owner.token)
-    yield door
-    await door.close()
+    client = AnyClient.open(kind, url_of(shop), owner.token)
+    yield client
+    await client.close()
 
 
 @pytest.fixture
@@ -66,11 +66,11 @@ async def proxy(shop: Service) -> AsyncIterator[CuttingProxy]:
 
 
 @pytest.fixture
-async def cut_rota(proxy: CuttingProxy, owner: Person, kind: str) -> AsyncIterator[Door]:
+async def cut_rota(proxy: CuttingProxy, owner: Person, kind: str) -> AsyncIterator[AnyClient]:
     """The same client behind the proxy."""
-    door = Door.open(kind, proxy.url, owner.token)
-    yield door
-    await door.close()
+    client = AnyClient.open(kind, proxy.url, owner.token)
+    yield client
+    await client.close()
 
 
 @pytest.fixture(scope="session")

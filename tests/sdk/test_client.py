@@ -4,16 +4,16 @@ import httpx
 import pytest
 
 from rota_sdk import AsyncRota, Rota, errors
-from tests.sdk.doors import Door
+from tests.sdk.any_client import AnyClient
 from tests.sdk.test_retries import Stub, create, done, get
 
 
 async def test_only_the_client_that_opened_the_connections_closes_them(kind: str) -> None:
-    door = Door.open(kind, "http://x", "rota_x")
-    http = door.client._transport.http
-    await door.with_options(timeout=5).close()
+    client = AnyClient.open(kind, "http://x", "rota_x")
+    http = client.wrapped._transport.http
+    await client.with_options(timeout=5).close()
     assert not http.is_closed
-    await door.close()
+    await client.close()
     assert http.is_closed
 
 
@@ -34,14 +34,14 @@ async def test_an_empty_key_is_not_replaced_by_that_of_the_environment(
     monkeypatch.setenv("ROTA_API_KEY", "rota_environment")
     for given, sent in ((None, "Bearer rota_environment"), ("", None), ("rota_x", "Bearer rota_x")):
         stub = Stub(done())
-        await stub.door(kind, api_key=given)(get)
+        await stub.client(kind, api_key=given)(get)
         assert stub.requests[0].headers.get("Authorization") == sent
 
 
 @pytest.mark.parametrize("key", ["", "a\nb", " a", "ä"])
 async def test_an_idempotency_key_that_cannot_be_sent_is_refused(kind: str, key: str) -> None:
     with pytest.raises(ValueError, match="idempotency_key"):
-        await Stub().door(kind)(lambda c: c.tasks.create(name="T", idempotency_key=key))
+        await Stub().client(kind)(lambda c: c.tasks.create(name="T", idempotency_key=key))
 
 
 @pytest.mark.parametrize("task_id", [".", "..", "x" * 70_000])
@@ -49,7 +49,7 @@ async def test_an_id_that_changes_the_path_or_is_too_long_is_refused(
     kind: str, task_id: str
 ) -> None:
     with pytest.raises(ValueError, match=r"not valid|too long"):
-        await Stub().door(kind)(lambda c: c.tasks.get(task_id))
+        await Stub().client(kind)(lambda c: c.tasks.get(task_id))
 
 
 async def test_a_response_that_cannot_be_decoded_is_a_connection_error(kind: str) -> None:
@@ -60,12 +60,12 @@ async def test_a_response_that_cannot_be_decoded_is_a_connection_error(kind: str
         )
 
     with pytest.raises(errors.APIConnectionError):
-        await Stub().door(kind, answer=answer, max_retries=0)(create)
+        await Stub().client(kind, answer=answer, max_retries=0)(create)
 
 
 async def test_an_unreadable_response_does_not_show_the_token_of_an_invitation(kind: str) -> None:
     stub = Stub(httpx.Response(200, text="<html>"))
     with pytest.raises(errors.UnreadableResponseError) as caught:
-        await stub.door(kind)(lambda c: c.companies.get_invitation("top-secret"))
+        await stub.client(kind)(lambda c: c.companies.get_invitation("top-secret"))
     assert "top-secret" not in str(caught.value)
     assert "/invitations/{" in str(caught.value)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rota_sdk import Rota, errors
-from tests.sdk.doors import Door, url_of
+from tests.sdk.any_client import AnyClient, url_of
 from tests.service import Service
 
 
@@ -39,7 +39,7 @@ def test_an_unknown_code_has_the_class_of_its_status(
     assert error.code == "NEW"
 
 
-async def test_a_field_that_is_not_valid_is_named(rota: Door) -> None:
+async def test_a_field_that_is_not_valid_is_named(rota: AnyClient) -> None:
     with pytest.raises(errors.ValidationError) as caught:
         await rota(lambda c: c.tasks.create(name="T", priority=99))
     assert caught.value.status == 400
@@ -47,7 +47,7 @@ async def test_a_field_that_is_not_valid_is_named(rota: Door) -> None:
     assert caught.value.request_id
 
 
-async def test_a_task_of_nobody_is_not_found(rota: Door) -> None:
+async def test_a_task_of_nobody_is_not_found(rota: AnyClient) -> None:
     with pytest.raises(errors.NotFoundError):
         await rota(lambda c: c.tasks.get("task_01a19b981dc0709986b0d5496f03675a"))
     # A part of a path in an ID stays in the ID.
@@ -55,7 +55,7 @@ async def test_a_task_of_nobody_is_not_found(rota: Door) -> None:
         await rota(lambda c: c.tasks.get("../me"))
 
 
-async def test_a_state_that_does_not_allow_the_request_is_a_conflict(rota: Door) -> None:
+async def test_a_state_that_does_not_allow_the_request_is_a_conflict(rota: AnyClient) -> None:
     task = await rota(lambda c: c.tasks.create(name="T", status="COMPLETED"))
     with pytest.raises(errors.ConflictError) as caught:
         await rota(lambda c: c.tasks.retry(task))
@@ -63,34 +63,34 @@ async def test_a_state_that_does_not_allow_the_request_is_a_conflict(rota: Door)
 
 
 async def test_a_wrong_key_is_refused(shop: Service, kind: str) -> None:
-    door = Door.open(kind, url_of(shop), "rota_wrong")
+    client = AnyClient.open(kind, url_of(shop), "rota_wrong")
     with pytest.raises(errors.AuthenticationError):
-        await door(lambda c: c.me())
-    await door.close()
+        await client(lambda c: c.me())
+    await client.close()
 
 
 async def test_a_missing_key_says_how_to_give_one(
     shop: Service, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ROTA_API_KEY", raising=False)
-    door = Door.open(kind, url_of(shop), "")
+    client = AnyClient.open(kind, url_of(shop), "")
     with pytest.raises(errors.AuthenticationError, match="set ROTA_API_KEY"):
-        await door(lambda c: c.me())
-    await door.close()
+        await client(lambda c: c.me())
+    await client.close()
 
 
-async def test_another_account_is_refused(rota: Door) -> None:
+async def test_another_account_is_refused(rota: AnyClient) -> None:
     other = rota.with_options(account="acct_01a19b981dc0709986b0d5496f03675a")
     with pytest.raises(errors.PermissionDeniedError):
         await other(lambda c: c.me())
 
 
-async def test_a_body_that_is_too_large_is_refused(rota: Door) -> None:
+async def test_a_body_that_is_too_large_is_refused(rota: AnyClient) -> None:
     with pytest.raises(errors.PayloadTooLargeError):
         await rota(lambda c: c.tasks.create(name="T", input="x" * 2_100_000))
 
 
-async def test_a_service_that_does_not_answer_in_time(rota: Door) -> None:
+async def test_a_service_that_does_not_answer_in_time(rota: AnyClient) -> None:
     hasty = rota.with_options(timeout=0.000001, max_retries=0)
     with pytest.raises(errors.APITimeoutError):
         await hasty(lambda c: c.me())
@@ -107,10 +107,10 @@ async def test_a_server_that_is_not_rota_is_said_to_be_none(kind: str) -> None:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        door = Door.open(kind, f"http://127.0.0.1:{port}", "rota_x", max_retries=0)
+        client = AnyClient.open(kind, f"http://127.0.0.1:{port}", "rota_x", max_retries=0)
         with pytest.raises(errors.UnreadableResponseError):
-            await door(lambda c: c.tasks.get("task_1"))
-        await door.close()
+            await client(lambda c: c.tasks.get("task_1"))
+        await client.close()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from rota_sdk import Event, _retries, errors
 from rota_sdk._async import streams as async_streams
 from rota_sdk._sync import streams as sync_streams
-from tests.sdk.doors import Door
+from tests.sdk.any_client import AnyClient
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_contract import DESCRIPTIONS
 from tests.service import Person
@@ -32,7 +32,7 @@ async def work(person: Person, task: dict[str, Any], changes: int) -> None:
 
 
 async def test_every_event_arrives_once_and_in_order_however_often_the_connection_breaks(
-    cut_rota: Door, proxy: CuttingProxy, owner: Person
+    cut_rota: AnyClient, proxy: CuttingProxy, owner: Person
 ) -> None:
     task = await create(owner, status="RUNNING")
     chance = random.Random(7)
@@ -50,7 +50,7 @@ async def test_every_event_arrives_once_and_in_order_however_often_the_connectio
     assert len(events) == 6 * CUTS + 3
 
 
-async def test_following_continues_after_a_number(rota: Door, owner: Person) -> None:
+async def test_following_continues_after_a_number(rota: AnyClient, owner: Person) -> None:
     task = await create(owner, status="RUNNING")
     await work(owner, task, 3)
     events = await rota.all(lambda c: c.tasks.follow(task["id"], after=3))
@@ -59,7 +59,7 @@ async def test_following_continues_after_a_number(rota: Door, owner: Person) -> 
     assert await rota.all(lambda c: c.tasks.follow(task["id"], after=6)) == []
 
 
-async def test_following_goes_through_a_retry(rota: Door, owner: Person) -> None:
+async def test_following_goes_through_a_retry(rota: AnyClient, owner: Person) -> None:
     task = await create(owner, status="FAILED")
     await rota(lambda c: c.tasks.retry(task["id"]))
     await patch(owner, task["id"], status="CANCELLED")
@@ -70,7 +70,7 @@ async def test_following_goes_through_a_retry(rota: Door, owner: Person) -> None
 
 
 async def test_the_events_of_the_account_start_now_and_survive_cuts(
-    cut_rota: Door, proxy: CuttingProxy, owner: Person
+    cut_rota: AnyClient, proxy: CuttingProxy, owner: Person
 ) -> None:
     await create(owner, name="Before")
     limits = iter([900, 1200, 1500])
@@ -110,10 +110,10 @@ class StopFollowing(Exception):
 
 
 async def test_an_account_stream_without_a_number_begins_after_the_newest_event(
-    rota: Door, owner: Person
+    rota: AnyClient, owner: Person
 ) -> None:
     await create(owner, name="Before")
-    stream = rota.client.events.follow()
+    stream = rota.wrapped.events.follow()
 
     async def first() -> Event:
         found: Event = await (anext(stream) if rota.is_async else asyncio.to_thread(next, stream))
@@ -176,7 +176,7 @@ def example(name: str, **changes: Any) -> httpx.Response:
     return httpx.Response(200, json=body)
 
 
-def streams(kind: str, *answers: httpx.Response | Exception, **options: Any) -> Door:
+def streams(kind: str, *answers: httpx.Response | Exception, **options: Any) -> AnyClient:
     """A client that gets these responses."""
     given = iter(answers)
 
@@ -193,12 +193,12 @@ def streams(kind: str, *answers: httpx.Response | Exception, **options: Any) -> 
     transport = httpx.MockTransport(answer)
     http = {"sync": httpx.Client, "async": httpx.AsyncClient}[kind](transport=transport)
     others = {name: value for name, value in options.items() if name != "seen"}
-    return Door.open(kind, "http://x", "rota_x", http_client=http, **others)
+    return AnyClient.open(kind, "http://x", "rota_x", http_client=http, **others)
 
 
-async def following(door: Door, stream: Any) -> Any:
+async def following(client: AnyClient, stream: Any) -> Any:
     """The next event of a stream, or None at its end."""
-    if door.is_async:
+    if client.is_async:
         return await anext(stream, None)
     return await asyncio.to_thread(next, stream, None)
 
@@ -212,43 +212,43 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("at_once")
 async def test_a_stream_continues_after_an_error(kind: str) -> None:
-    door = streams(kind, stream_of(sse(1, "RUNNING")), FORBIDDEN, stream_of(sse(2, "COMPLETED")))
-    stream = door.client.tasks.follow("task_1")
-    assert (await following(door, stream)).sequence == 1
+    client = streams(kind, stream_of(sse(1, "RUNNING")), FORBIDDEN, stream_of(sse(2, "COMPLETED")))
+    stream = client.wrapped.tasks.follow("task_1")
+    assert (await following(client, stream)).sequence == 1
     with pytest.raises(errors.PermissionDeniedError):
-        await following(door, stream)
-    assert (await following(door, stream)).sequence == 2
-    assert await following(door, stream) is None
-    assert await following(door, stream) is None
+        await following(client, stream)
+    assert (await following(client, stream)).sequence == 2
+    assert await following(client, stream) is None
+    assert await following(client, stream) is None
 
 
 async def test_a_stream_continues_after_a_timeout_of_its_caller() -> None:
     silent = httpx.Response(200, headers=SSE, stream=Hanging())
-    door = streams("async", silent, stream_of(sse(1, "COMPLETED")))
-    stream = door.client.tasks.follow("task_1")
+    client = streams("async", silent, stream_of(sse(1, "COMPLETED")))
+    stream = client.wrapped.tasks.follow("task_1")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(anext(stream), 0.05)
     assert [event.sequence async for event in stream] == [1]
 
 
 async def test_a_closed_stream_has_ended(kind: str) -> None:
-    door = streams(kind, stream_of(sse(1, "RUNNING")))
-    stream = door.client.tasks.follow("task_1")
-    await following(door, stream)
-    await (stream.aclose() if door.is_async else asyncio.to_thread(stream.close))
-    assert await following(door, stream) is None
+    client = streams(kind, stream_of(sse(1, "RUNNING")))
+    stream = client.wrapped.tasks.follow("task_1")
+    await following(client, stream)
+    await (stream.aclose() if client.is_async else asyncio.to_thread(stream.close))
+    assert await following(client, stream) is None
 
 
 async def test_an_account_stream_begins_when_it_is_entered(kind: str) -> None:
     seen: list[httpx.Request] = []
     newest = example("EventsResponse", events=[], lastSequence=7)
-    door = streams(kind, newest, stream_of(sse(8, "RUNNING")), seen=seen)
-    if door.is_async:
-        async with door.client.events.follow() as stream:
+    client = streams(kind, newest, stream_of(sse(8, "RUNNING")), seen=seen)
+    if client.is_async:
+        async with client.wrapped.events.follow() as stream:
             assert stream.last_sequence == 7
             assert (await anext(stream)).sequence == 8
     else:
-        with door.client.events.follow() as stream:
+        with client.wrapped.events.follow() as stream:
             assert stream.last_sequence == 7
             assert next(stream).sequence == 8
     assert [request.headers.get("Last-Event-ID") for request in seen] == [None, "7"]
@@ -260,11 +260,11 @@ async def test_an_account_stream_stays_with_its_company(kind: str) -> None:
     me = example("MeResponse", account={"id": "acct_1"})
     newest = example("EventsResponse", events=[], lastSequence=7)
     both = stream_of(sse(8, "RUNNING")), stream_of(sse(9, "RUNNING"))
-    door = streams(kind, me, newest, *both, FORBIDDEN, account="company", seen=seen)
-    stream = door.client.events.follow()
-    assert [(await following(door, stream)).sequence for _ in range(2)] == [8, 9]
+    client = streams(kind, me, newest, *both, FORBIDDEN, account="company", seen=seen)
+    stream = client.wrapped.events.follow()
+    assert [(await following(client, stream)).sequence for _ in range(2)] == [8, 9]
     with pytest.raises(errors.PermissionDeniedError):
-        await following(door, stream)
+        await following(client, stream)
     accounts = [request.headers["X-Service-Account"] for request in seen]
     assert accounts == ["company", *["acct_1"] * 4]
 
@@ -278,18 +278,18 @@ DOWN: list[httpx.Response | Exception] = [
 
 @pytest.mark.usefixtures("at_once")
 async def test_a_stream_is_patient_from_its_first_connection_on(kind: str) -> None:
-    door = streams(kind, *DOWN, *DOWN, stream_of(sse(1, "COMPLETED")))
-    assert len(await door.all(lambda c: c.tasks.follow("task_1"))) == 1
+    client = streams(kind, *DOWN, *DOWN, stream_of(sse(1, "COMPLETED")))
+    assert len(await client.all(lambda c: c.tasks.follow("task_1"))) == 1
     newest = example("EventsResponse", events=[], lastSequence=7)
-    door = streams(kind, *DOWN, *DOWN, newest, *DOWN, *DOWN, stream_of(sse(8, "RUNNING")))
-    assert (await following(door, door.client.events.follow())).sequence == 8
+    client = streams(kind, *DOWN, *DOWN, newest, *DOWN, *DOWN, stream_of(sse(8, "RUNNING")))
+    assert (await following(client, client.wrapped.events.follow())).sequence == 8
 
 
 async def test_a_client_without_retries_connects_once(kind: str) -> None:
     seen: list[httpx.Request] = []
-    door = streams(kind, httpx.ConnectError("refused"), max_retries=0, seen=seen)
+    client = streams(kind, httpx.ConnectError("refused"), max_retries=0, seen=seen)
     with pytest.raises(errors.APIConnectionError):
-        await door.all(lambda c: c.tasks.follow("task_1"))
+        await client.all(lambda c: c.tasks.follow("task_1"))
     assert len(seen) == 1
 
 
@@ -297,8 +297,8 @@ async def test_a_client_without_retries_connects_once(kind: str) -> None:
 async def test_a_task_that_starts_again_is_not_over(kind: str) -> None:
     over, runs = (example("TaskResponse", task={"status": s}) for s in ("FAILED", "RUNNING"))
     again, end = stream_of(sse(8, "RUNNING")), stream_of(sse(9, "COMPLETED"))
-    door = streams(kind, stream_of(": open\n\n"), over, again, runs, end)
-    events = await door.all(lambda c: c.tasks.follow("task_1", after=7))
+    client = streams(kind, stream_of(": open\n\n"), over, again, runs, end)
+    events = await client.all(lambda c: c.tasks.follow("task_1", after=7))
     assert [event.sequence for event in events] == [8, 9]
 
 
@@ -307,8 +307,8 @@ async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(kind: st
     # An ID without data belongs to no message.
     last = ": open\n\nid: 7\n\nevent: new\ndata: {}\n\n" + sse(1, "COMPLETED")
     cuts = [httpx.Response(200, headers=SSE, stream=Breaking(b": open\n\n")) for _ in range(50)]
-    door = streams(kind, *cuts, stream_of(last))
-    events = await door.all(lambda c: c.tasks.follow("task_1"))
+    client = streams(kind, *cuts, stream_of(last))
+    events = await client.all(lambda c: c.tasks.follow("task_1"))
     assert [each.sequence for each in events] == [1]
 
 
@@ -319,18 +319,18 @@ async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(kind: st
 async def test_a_stream_that_is_not_of_rota_is_an_error(
     kind: str, content_type: str, text: str
 ) -> None:
-    door = streams(kind, httpx.Response(200, headers={"Content-Type": content_type}, text=text))
+    client = streams(kind, httpx.Response(200, headers={"Content-Type": content_type}, text=text))
     with pytest.raises(errors.UnreadableResponseError):
-        await door.all(lambda c: c.tasks.follow("task_1"))
+        await client.all(lambda c: c.tasks.follow("task_1"))
 
 
-async def test_a_task_that_does_not_exist_cannot_be_followed(rota: Door) -> None:
+async def test_a_task_that_does_not_exist_cannot_be_followed(rota: AnyClient) -> None:
     with pytest.raises(errors.NotFoundError):
         await rota.all(lambda c: c.tasks.follow("task_01a19b981dc0709986b0d5496f03675a"))
 
 
 async def test_a_service_that_is_gone_ends_the_stream_with_an_error(kind: str) -> None:
-    door = Door.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
+    client = AnyClient.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
     with pytest.raises(errors.APIConnectionError):
-        await door.all(lambda c: c.tasks.follow("task_1"))
-    await door.close()
+        await client.all(lambda c: c.tasks.follow("task_1"))
+    await client.close()

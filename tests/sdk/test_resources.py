@@ -8,11 +8,11 @@ import pytest
 from rota.platform.signatures import verified
 from rota_sdk import errors
 from tests.mcp.peers import Peer, definition
-from tests.sdk.doors import Door, url_of
+from tests.sdk.any_client import AnyClient, url_of
 from tests.service import Service
 
 
-async def test_a_schedule_is_created_changed_run_and_deleted(rota: Door) -> None:
+async def test_a_schedule_is_created_changed_run_and_deleted(rota: AnyClient) -> None:
     schedule = await rota(
         lambda c: c.schedules.create(
             name="Weekly",
@@ -32,7 +32,7 @@ async def test_a_schedule_is_created_changed_run_and_deleted(rota: Door) -> None
     assert await rota.all(lambda c: c.schedules.list()) == []
 
 
-async def test_agents_are_found(rota: Door) -> None:
+async def test_agents_are_found(rota: AnyClient) -> None:
     every = await rota.all(lambda c: c.agents.list(page_size=7))
     names = [agent.name for agent in every]
     assert len(names) == len(set(names)) >= 30
@@ -47,7 +47,7 @@ async def test_agents_are_found(rota: Door) -> None:
     assert (await rota(lambda c: c.agents.statistics("process-writer"))).tasks == 0
 
 
-async def test_a_tool_server_is_connected_and_its_tools_are_called(rota: Door) -> None:
+async def test_a_tool_server_is_connected_and_its_tools_are_called(rota: AnyClient) -> None:
     async with Peer().serve() as peer:
         connected = await rota(lambda c: c.tool_servers.connect(name="peer", url=peer.url))
         server = connected.server
@@ -66,7 +66,7 @@ async def test_a_tool_server_is_connected_and_its_tools_are_called(rota: Door) -
     assert await rota.all(lambda c: c.tool_servers.list()) == []
 
 
-async def test_money_is_read_and_a_top_up_begins(rota: Door) -> None:
+async def test_money_is_read_and_a_top_up_begins(rota: AnyClient) -> None:
     balance = await rota(lambda c: c.credits.balance())
     assert balance.has_allowance
     top_up = await rota(lambda c: c.credits.top_up(amount_cents=2000))
@@ -84,7 +84,7 @@ async def test_money_is_read_and_a_top_up_begins(rota: Door) -> None:
     assert (await rota(lambda c: c.credits.forecast())).window_days > 0
 
 
-async def test_each_variant_has_its_own_plans(rota: Door, shop: Service) -> None:
+async def test_each_variant_has_its_own_plans(rota: AnyClient, shop: Service) -> None:
     plans = await rota(lambda c: c.subscriptions.plans())
     tiers = {plan.tier for plan in plans.plans}
     if shop.variant == "a":
@@ -106,56 +106,56 @@ async def test_each_variant_has_its_own_plans(rota: Door, shop: Service) -> None
 
 async def test_a_session_manages_keys(shop: Service, kind: str) -> None:
     person = await shop.sign_in()
-    door = Door.open(kind, url_of(shop), person.token)
+    client = AnyClient.open(kind, url_of(shop), person.token)
     soon = datetime.now(UTC) + timedelta(days=1)
-    made = await door(
+    made = await client(
         lambda c: c.keys.create(name="ci", scopes=["tasks:read", "tasks:write"], expires_at=soon)
     )
     assert made.secret.startswith("rota_")
-    program = door.with_options(api_key=made.secret)
-    assert (await program(lambda c: c.me())).user.id == (await door(lambda c: c.me())).user.id
+    program = client.with_options(api_key=made.secret)
+    assert (await program(lambda c: c.me())).user.id == (await client(lambda c: c.me())).user.id
     with pytest.raises(errors.PermissionDeniedError):
         await program(lambda c: c.keys.create(name="another"))
-    assert [key.name for key in await door.all(lambda c: c.keys.list())] == ["ci"]
-    await door(lambda c: c.keys.delete(made.key))
-    assert [s.current for s in await door.all(lambda c: c.sessions.list())] == [True]
-    await door(lambda c: c.auth.logout())
+    assert [key.name for key in await client.all(lambda c: c.keys.list())] == ["ci"]
+    await client(lambda c: c.keys.delete(made.key))
+    assert [s.current for s in await client.all(lambda c: c.sessions.list())] == [True]
+    await client(lambda c: c.auth.logout())
     with pytest.raises(errors.AuthenticationError):
-        await door(lambda c: c.me())
-    await door.close()
+        await client(lambda c: c.me())
+    await client.close()
 
 
 async def test_a_company_invites_changes_and_removes_a_member(shop: Service, kind: str) -> None:
     owner, colleague = await shop.sign_in(), await shop.sign_in()
-    door = Door.open(kind, url_of(shop), owner.token)
-    other = door.with_options(api_key=colleague.token)
-    company = await door(lambda c: c.companies.create(name="Acme"))
+    client = AnyClient.open(kind, url_of(shop), owner.token)
+    other = client.with_options(api_key=colleague.token)
+    company = await client(lambda c: c.companies.create(name="Acme"))
     email = f"{colleague.subject}@example.test"
-    unused = await door(
+    unused = await client(
         lambda c: c.companies.invite(company, email="other@example.test", role="admin")
     )
-    invited = await door(lambda c: c.companies.invite(company, email=email, role="member"))
-    await door(lambda c: c.companies.delete_invitation(company, unused.invitation))
-    open_now = await door.all(lambda c: c.companies.invitations(company))
+    invited = await client(lambda c: c.companies.invite(company, email=email, role="member"))
+    await client(lambda c: c.companies.delete_invitation(company, unused.invitation))
+    open_now = await client.all(lambda c: c.companies.invitations(company))
     assert [each.email for each in open_now] == [email]
     token = invited.url.partition("#")[2]
     received = await other(lambda c: c.companies.get_invitation(token))
     assert (received.account_name, received.role) == ("Acme", "member")
     joined = await other(lambda c: c.companies.accept_invitation(token))
     assert (joined.id, joined.role, joined.approver) == (company.id, "member", False)
-    found = await door.all(lambda c: c.companies.members(company, page_size=1))
+    found = await client.all(lambda c: c.companies.members(company, page_size=1))
     assert [each.email for each in found] == [f"{owner.subject}@example.test", email]
     with pytest.raises(errors.PermissionDeniedError):
         await other(lambda c: c.companies.update(company, name="Other"))
-    approver = await door(lambda c: c.companies.update_member(company, found[1], approver=True))
+    approver = await client(lambda c: c.companies.update_member(company, found[1], approver=True))
     assert approver.approver
-    renamed = await door(lambda c: c.companies.update(company, name="Acme 2"))
+    renamed = await client(lambda c: c.companies.update(company, name="Acme 2"))
     assert (renamed.name, renamed.members) == ("Acme 2", 2)
-    await door(lambda c: c.companies.remove_member(company, found[1]))
-    assert (await door(lambda c: c.companies.get(company))).members == 1
+    await client(lambda c: c.companies.remove_member(company, found[1]))
+    assert (await client(lambda c: c.companies.get(company))).members == 1
     with pytest.raises(errors.NotFoundError):
         await other(lambda c: c.companies.get(company))
-    await door.close()
+    await client.close()
 
 
 async def test_policies_are_replaced_and_a_second_person_is_asked_for(
@@ -163,36 +163,38 @@ async def test_policies_are_replaced_and_a_second_person_is_asked_for(
 ) -> None:
     owner, colleague = await shop.sign_in(), await shop.sign_in()
     company = (await owner.post("/api/companies", {"name": "Acme"})).json()["account"]["id"]
-    door = Door.open(kind, url_of(shop), owner.token, account=company)
-    assert (await door(lambda c: c.policies.get())).approvals.max_cost_cents is None
+    client = AnyClient.open(kind, url_of(shop), owner.token, account=company)
+    assert (await client(lambda c: c.policies.get())).approvals.max_cost_cents is None
     with pytest.raises(errors.ConflictError):
-        await door(
+        await client(
             lambda c: c.policies.replace(approvals={"approvers": "named", "secondPerson": True})
         )
     email = f"{colleague.subject}@example.test"
-    invited = await door(lambda c: c.companies.invite(company, email=email, role="admin"))
+    invited = await client(lambda c: c.companies.invite(company, email=email, role="admin"))
     accepted = await colleague.post(f"/api/invitations/{invited.url.partition('#')[2]}/accept")
     assert accepted.status_code == 200
     limits = {"approvers": "named", "secondPerson": True, "maxCostCents": 500}
-    replaced = await door(lambda c: c.policies.replace(approvals=limits))
+    replaced = await client(lambda c: c.policies.replace(approvals=limits))
     assert replaced.approvals.max_cost_cents == 500
-    task = await door(lambda c: c.tasks.create(name="Pay", status="WAITING_APPROVAL"))
-    review = await door(lambda c: c.tasks.review(task))
+    task = await client(lambda c: c.tasks.create(name="Pay", status="WAITING_APPROVAL"))
+    review = await client(lambda c: c.tasks.review(task))
     with pytest.raises(errors.SecondPersonRequiredError) as caught:
-        await door(lambda c: c.tasks.approve(task, review=review))
+        await client(lambda c: c.tasks.approve(task, review=review))
     assert caught.value.because == ["created"]
-    other = door.with_options(api_key=colleague.token)
+    other = client.with_options(api_key=colleague.token)
     approved = await other(lambda c: c.tasks.approve(task, review=review))
     assert approved.review.state == "approved"
-    await door.close()
+    await client.close()
 
 
 async def test_a_rule_is_made_listed_and_deleted(shop: Service, kind: str) -> None:
-    door = Door.open(kind, url_of(shop), (await shop.sign_in()).token)
+    client = AnyClient.open(kind, url_of(shop), (await shop.sign_in()).token)
     async with Peer().serve() as peer:
         peer.tools["issue_write"] = definition("issue_write")
-        server = (await door(lambda c: c.tool_servers.connect(name="github", url=peer.url))).server
-        rule = await door(
+        server = (
+            await client(lambda c: c.tool_servers.connect(name="github", url=peer.url))
+        ).server
+        rule = await client(
             lambda c: c.rules.create(
                 server_id=server.id,
                 tool="issue_write",
@@ -204,13 +206,13 @@ async def test_a_rule_is_made_listed_and_deleted(shop: Service, kind: str) -> No
         )
     assert rule.arguments == {"title": {"any": True}, "labels": {"const": None}}
     assert (rule.state, rule.uses) == ("active", 0)
-    await door(lambda c: c.rules.delete(rule))
-    assert [each.state for each in await door.all(lambda c: c.rules.list())] == ["revoked"]
-    assert (await door(lambda c: c.rules.get(rule))).revoked_at is not None
-    await door.close()
+    await client(lambda c: c.rules.delete(rule))
+    assert [each.state for each in await client.all(lambda c: c.rules.list())] == ["revoked"]
+    assert (await client(lambda c: c.rules.get(rule))).revoked_at is not None
+    await client.close()
 
 
-async def test_the_audit_trail_and_a_receipt_are_read(rota: Door) -> None:
+async def test_the_audit_trail_and_a_receipt_are_read(rota: AnyClient) -> None:
     before = datetime.now(UTC)
     task = await rota(lambda c: c.tasks.create(name="Check the trail"))
     entries = await rota.all(
@@ -238,20 +240,20 @@ async def test_the_audit_trail_and_a_receipt_are_read(rota: Door) -> None:
 
 
 async def test_signing_in_needs_no_key(shop: Service, kind: str) -> None:
-    door = Door.open(kind, url_of(shop), "")
-    assert (await door(lambda c: c.auth.config())).issuers
+    client = AnyClient.open(kind, url_of(shop), "")
+    assert (await client(lambda c: c.auth.config())).issuers
     id_token = await shop.id_token("sdk-person")
-    token = await door(lambda c: c.auth.start_session(id_token=id_token))
-    signed_in = door.with_options(api_key=token)
+    token = await client(lambda c: c.auth.start_session(id_token=id_token))
+    signed_in = client.with_options(api_key=token)
     assert (await signed_in(lambda c: c.me())).account.kind == "personal"
     assert await signed_in(lambda c: c.auth.refresh())
-    assert (await door(lambda c: c.auth.public_keys())).keys
-    assert (await door(lambda c: c.health.live())).status == "live"
-    assert (await door(lambda c: c.health.ready())).status == "ready"
-    await door.close()
+    assert (await client(lambda c: c.auth.public_keys())).keys
+    assert (await client(lambda c: c.health.live())).status == "live"
+    assert (await client(lambda c: c.health.ready())).status == "ready"
+    await client.close()
 
 
-async def test_events_are_listed_in_order(rota: Door) -> None:
+async def test_events_are_listed_in_order(rota: AnyClient) -> None:
     await rota(lambda c: c.tasks.create_batch([{"name": f"T{n}"} for n in range(12)]))
     events = await rota.all(lambda c: c.events.list(page_size=5))
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
@@ -260,7 +262,7 @@ async def test_events_are_listed_in_order(rota: Door) -> None:
     assert min(event.sequence for event in created) == 4
 
 
-async def test_a_webhook_is_created_changed_tested_and_deleted(rota: Door) -> None:
+async def test_a_webhook_is_created_changed_tested_and_deleted(rota: AnyClient) -> None:
     made = await rota(
         lambda c: c.webhooks.create(url="http://name.invalid/", events=["task.failed"])
     )

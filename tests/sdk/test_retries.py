@@ -9,7 +9,7 @@ import pytest
 
 from rota_sdk import AsyncRota, Rota, _retries, errors
 from rota_sdk._retries import LONGEST_WAIT_S, delay_s
-from tests.sdk.doors import CLIENTS, Door, url_of
+from tests.sdk.any_client import CLIENTS, AnyClient, url_of
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_contract import DESCRIPTIONS
 from tests.service import Person, Service
@@ -42,17 +42,17 @@ class Stub:
         # A response can be read by one client only.
         return httpx.Response(outcome.status_code, headers=outcome.headers, content=outcome.content)
 
-    def door(
+    def client(
         self, kind: str, answer: Callable[..., httpx.Response] | None = None, **options: Any
-    ) -> Door:
+    ) -> AnyClient:
         options = {"base_url": "http://x", **options}
         given: Any = {
             "transport": httpx.MockTransport(answer or self),
             "follow_redirects": self.redirects,
         }
         if kind == "async":
-            return Door(AsyncRota(http_client=httpx.AsyncClient(**given), **options), True)
-        return Door(Rota(http_client=httpx.Client(**given), **options), False)
+            return AnyClient(AsyncRota(http_client=httpx.AsyncClient(**given), **options), True)
+        return AnyClient(Rota(http_client=httpx.Client(**given), **options), False)
 
 
 def done(status: int = 200) -> httpx.Response:
@@ -84,7 +84,7 @@ async def test_a_request_that_can_pass_later_is_sent_again(
     failure: httpx.Response | Exception, kind: str
 ) -> None:
     stub = Stub(failure, done(201))
-    task = await stub.door(kind)(create)
+    task = await stub.client(kind)(create)
     assert task.id == TASK["task"]["id"]
     keys = [request.headers["Idempotency-Key"] for request in stub.requests]
     assert len(keys) == 2
@@ -126,14 +126,14 @@ async def test_a_request_that_cannot_or_must_not_be_repeated_is_sent_once(
 ) -> None:
     stub = Stub(failure)
     with pytest.raises(raised):
-        await stub.door(kind)(use)
+        await stub.client(kind)(use)
     assert len(stub.requests) == 1
 
 
 async def test_an_attempt_that_still_runs_is_waited_for(kind: str) -> None:
     busy = [refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(3)]
     stub = Stub(CUT, *busy, done(201))
-    await stub.door(kind, max_retries=1)(create)
+    await stub.client(kind, max_retries=1)(create)
     assert len(stub.requests) == 5
 
 
@@ -147,7 +147,7 @@ async def test_an_attempt_that_took_the_whole_timeout_is_waited_for(
         return stub(request)
 
     stub = Stub(httpx.ReadTimeout("late"), refusal(409, "CONFLICT", IN_PROGRESS), done(201))
-    await stub.door(kind, answer=answer, timeout=timeout)(create)
+    await stub.client(kind, answer=answer, timeout=timeout)(create)
     assert len({request.headers["Idempotency-Key"] for request in stub.requests}) == 1
     assert len(stub.requests) == 3
 
@@ -155,18 +155,18 @@ async def test_an_attempt_that_took_the_whole_timeout_is_waited_for(
 async def test_an_attempt_that_never_ends_is_not_waited_for_forever(kind: str) -> None:
     stub = Stub(CUT, *(refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(9)))
     with pytest.raises(errors.ConflictError):
-        await stub.door(kind, timeout=0.01)(create)
+        await stub.client(kind, timeout=0.01)(create)
     assert len(stub.requests) == 3
 
 
 async def test_attempts_end_with_the_last_error(kind: str) -> None:
     stub = Stub(*(refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)))
     with pytest.raises(errors.ServiceUnavailableError) as caught:
-        await stub.door(kind)(get)
+        await stub.client(kind)(get)
     assert (caught.value.request_id, len(stub.requests)) == ("r2", 3)
     stub = Stub(CUT)
     with pytest.raises(errors.APIConnectionError):
-        await stub.door(kind, max_retries=0)(get)
+        await stub.client(kind, max_retries=0)(get)
 
 
 ENDS: dict[str, tuple[Callable[[Any], Any], httpx.Response]] = {
@@ -198,43 +198,43 @@ async def test_something_that_a_lost_attempt_has_ended_is_no_error(name: str, ki
     use, gone = ENDS[name]
     for lost in (CUT, httpx.Response(502, text="Bad gateway")):
         stub = Stub(lost, gone)
-        assert await stub.door(kind)(use) is None
+        assert await stub.client(kind)(use) is None
         assert len(stub.requests) == 2
     # Nothing was ended if no attempt can have reached the service.
     for outcomes in ([gone], [httpx.ConnectError("refused"), gone]):
         with pytest.raises((errors.NotFoundError, errors.AuthenticationError)):
-            await Stub(*outcomes).door(kind)(use)
+            await Stub(*outcomes).client(kind)(use)
 
 
 @pytest.mark.usefixtures("at_once")
 async def test_a_lost_attempt_does_not_excuse_other_errors(kind: str) -> None:
     with pytest.raises(errors.NotFoundError):
-        await Stub(CUT, refusal(404, "NOT_FOUND")).door(kind)(get)
+        await Stub(CUT, refusal(404, "NOT_FOUND")).client(kind)(get)
     delete = ENDS["key"][0]
     with pytest.raises(errors.AuthenticationError):
-        await Stub(CUT, refusal(401, "AUTHENTICATION_ERROR")).door(kind)(delete)
+        await Stub(CUT, refusal(401, "AUTHENTICATION_ERROR")).client(kind)(delete)
     # These are not from the service.
     with pytest.raises(errors.NotFoundError):
-        await Stub(CUT, httpx.Response(404, text="<html>")).door(kind)(delete)
+        await Stub(CUT, httpx.Response(404, text="<html>")).client(kind)(delete)
     with pytest.raises(errors.UnreadableResponseError):
-        await Stub(httpx.Response(200, text="<html>")).door(kind)(delete)
+        await Stub(httpx.Response(200, text="<html>")).client(kind)(delete)
 
 
 async def test_a_redirect_says_where_to(kind: str) -> None:
     stub = Stub(httpx.Response(301, headers={"Location": "https://rota.example.com/api/me"}))
     with pytest.raises(errors.APIError, match=r"redirects to https://rota\.example\.com") as caught:
-        await stub.door(kind)(lambda c: c.me())
+        await stub.client(kind)(lambda c: c.me())
     assert caught.value.status == 301
 
 
 async def test_no_redirect_is_followed_whatever_the_http_client_would_do(kind: str) -> None:
     away = httpx.Response(307, headers={"Location": "http://elsewhere/"})
     stub = Stub(away, away, done(), redirects=True)
-    door = stub.door(kind, api_key="rota_x")
+    client = stub.client(kind, api_key="rota_x")
     with pytest.raises(errors.APIError, match="redirects to"):
-        await door(create)
+        await client(create)
     with pytest.raises(errors.APIError, match="redirects to"):
-        await door.all(lambda c: c.tasks.follow("task_1"))
+        await client.all(lambda c: c.tasks.follow("task_1"))
     assert {request.url.host for request in stub.requests} == {"x"}
 
 
@@ -258,7 +258,7 @@ def test_waits_without_advice_grow_up_to_a_limit() -> None:
 
 
 async def test_a_lost_response_does_not_make_a_second_task(
-    cut_rota: Door, proxy: CuttingProxy
+    cut_rota: AnyClient, proxy: CuttingProxy
 ) -> None:
     proxy.cut_next(200)
     task = await cut_rota(create)
@@ -267,7 +267,9 @@ async def test_a_lost_response_does_not_make_a_second_task(
     assert found.id == task.id
 
 
-async def test_the_same_key_gives_the_same_task_and_another_body_a_conflict(rota: Door) -> None:
+async def test_the_same_key_gives_the_same_task_and_another_body_conflicts(
+    rota: AnyClient,
+) -> None:
     first = await rota(lambda c: c.tasks.create(name="T", idempotency_key="order-17"))
     again = await rota(lambda c: c.tasks.create(name="T", idempotency_key="order-17"))
     assert first.id == again.id
@@ -287,10 +289,10 @@ async def test_an_account_over_its_limit_is_told_how_long_to_wait(shop: Service)
     while (await person.get("/api/me")).status_code == 200:
         pass
     for kind in CLIENTS:
-        door = Door.open(kind, url_of(shop), person.token, max_retries=0)
+        client = AnyClient.open(kind, url_of(shop), person.token, max_retries=0)
         with pytest.raises(errors.RateLimitError) as caught:
-            await door(lambda c: c.me())
+            await client(lambda c: c.me())
         assert caught.value.code == "RATE_LIMIT_EXCEEDED"
         assert caught.value.status == 429
         assert 0 < (caught.value.retry_after_s or 0) <= 60
-        await door.close()
+        await client.close()

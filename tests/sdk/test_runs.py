@@ -16,7 +16,7 @@ from rota.dev.stack import Stack
 from rota_sdk import Event, TextDelta, TextSnapshot
 from tests.runs.runner import CATALOG, Runner, until
 from tests.runs.scripted import Scripted, calls, says
-from tests.sdk.doors import Door, url_of
+from tests.sdk.any_client import AnyClient, url_of
 from tests.sdk.installed import Example, Sdk
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_follow import CUTS
@@ -67,12 +67,12 @@ async def test_the_text_of_a_model_is_whole_however_often_the_connection_breaks(
         chance = random.Random(11)
         limits = iter([chance.randint(900, 6000) for _ in range(CUTS)])
         proxy.limit, proxy.silence_s = lambda: next(limits, None), 0.1
-        door = Door.open(kind, proxy.url, person.token)
-        plain = Door.open(kind, url_of(runner.service), person.token)
+        client = AnyClient.open(kind, proxy.url, person.token)
+        plain = AnyClient.open(kind, url_of(runner.service), person.token)
         task = await plain(
             lambda c: c.tasks.create(name="T", agent="writer", input=f"Please. {script}")
         )
-        following = asyncio.create_task(door.all(lambda c: c.tasks.follow(task)))
+        following = asyncio.create_task(client.all(lambda c: c.tasks.follow(task)))
 
         async def cuts() -> int:
             return proxy.cuts
@@ -82,7 +82,7 @@ async def test_the_text_of_a_model_is_whole_however_often_the_connection_breaks(
         seen = await following
         assert proxy.cuts == CUTS
         ended = await plain(lambda c: c.tasks.wait(task))
-        await asyncio.gather(door.close(), plain.close())
+        await asyncio.gather(client.close(), plain.close())
     texts: dict[tuple[int, int], str] = {}
     for event in seen:
         if isinstance(event, TextDelta):
@@ -105,26 +105,26 @@ async def test_a_tool_call_is_approved_with_other_arguments(
 ) -> None:
     person = await runner.newcomer()
     script = await scripted.script(calls(("desk__send", {"ref": "first"})), says("Sent."))
-    door = Door.open(kind, url_of(runner.service), person.token)
-    task = await door(
+    client = AnyClient.open(kind, url_of(runner.service), person.token)
+    task = await client(
         lambda c: c.tasks.create(name="T", agent="careful", input=f"Please. {script}")
     )
-    waiting = await door(lambda c: c.tasks.wait(task, until_review=True, timeout=60))
+    waiting = await client(lambda c: c.tasks.wait(task, until_review=True, timeout=60))
     assert waiting.status == "WAITING_APPROVAL"
-    review = await door(lambda c: c.tasks.review(task))
+    review = await client(lambda c: c.tasks.review(task))
     [item] = review.items
     assert (review.gate, item.tool, item.arguments) == ("tool", "send", {"ref": "first"})
     decisions: list[Any] = [{"id": item.id, "arguments": {"ref": "second"}}]
-    await door(lambda c: c.tasks.approve(task, review=review, decisions=decisions))
-    ended = await door(lambda c: c.tasks.wait(task, timeout=60))
+    await client(lambda c: c.tasks.approve(task, review=review, decisions=decisions))
+    ended = await client(lambda c: c.tasks.wait(task, timeout=60))
     assert (ended.status, ended.output) == ("COMPLETED", "Sent.")
-    steps = await door.all(lambda c: c.tasks.timeline(task, page_size=2))
+    steps = await client.all(lambda c: c.tasks.timeline(task, page_size=2))
     [sent] = [step for step in steps if step.kind == "tool"]
     assert sent.arguments == {"ref": "second"}
-    fork = await door(lambda c: c.tasks.fork(task, from_step=0))
+    fork = await client(lambda c: c.tasks.fork(task, from_step=0))
     assert fork.forked_from.task_id == task.id
-    assert (await door(lambda c: c.tasks.fork_options(task))).available
-    await door.close()
+    assert (await client(lambda c: c.tasks.fork_options(task))).available
+    await client.close()
 
 
 @pytest.mark.parametrize("example", Example.all(), ids=lambda example: example.name)

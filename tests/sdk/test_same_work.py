@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rota_sdk import errors
-from tests.sdk.doors import Door
+from tests.sdk.any_client import AnyClient
 from tests.service import Person, Service
 from tests.tasks.world import newcomer
 
@@ -69,12 +69,12 @@ async def by_rest(person: Person) -> list[Json]:
     return refused
 
 
-async def by_sdk(door: Door) -> list[Json]:
+async def by_sdk(client: AnyClient) -> list[Json]:
     refused: list[Json] = []
 
     async def use(method: Callable[[Any], Any]) -> Any:
         try:
-            return await door(method)
+            return await client(method)
         except errors.APIError as error:
             refused.append({"status": error.status, **error_of(vars(error))})
 
@@ -151,7 +151,7 @@ def comparable(value: Any, ids: dict[str, str]) -> Any:
 
 
 async def test_the_same_work_leaves_the_same_through_rest_and_the_sdk(
-    shop: Service, rota: Door, owner: Person
+    shop: Service, rota: AnyClient, owner: Person
 ) -> None:
     person = await newcomer(shop)
     refused, expected = await by_sdk(rota), await by_rest(person)

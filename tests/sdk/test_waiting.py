@@ -25,16 +25,19 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_waiting_survives_a_service_that_is_away_for_a_while(kind: str) -> None:
     away: list[Any] = [CUT, httpx.ConnectError("refused"), refusal(503, "SERVICE_UNAVAILABLE")] * 4
     stub = Stub(*away, task("RUNNING"), *away, task("COMPLETED"))
-    found = await stub.door(kind)(lambda c: c.tasks.wait("task_1"))
+    found = await stub.client(kind)(lambda c: c.tasks.wait("task_1"))
     assert found.status == "COMPLETED"
 
 
 async def test_waiting_gives_up_at_last(kind: str) -> None:
     stub = Stub(*[CUT] * (_retries.RECONNECTS + 1))
     with pytest.raises(errors.APIConnectionError):
-        await stub.door(kind)(lambda c: c.tasks.wait("task_1"))
+        await stub.client(kind)(lambda c: c.tasks.wait("task_1"))
     assert stub.outcomes == []
-    for once in (Stub(refusal(404, "NOT_FOUND")).door(kind), Stub(CUT).door(kind, max_retries=0)):
+    for once in (
+        Stub(refusal(404, "NOT_FOUND")).client(kind),
+        Stub(CUT).client(kind, max_retries=0),
+    ):
         with pytest.raises((errors.NotFoundError, errors.APIConnectionError)):
             await once(lambda c: c.tasks.wait("task_1"))
 
@@ -43,9 +46,9 @@ async def test_waiting_gives_up_at_last(kind: str) -> None:
 async def test_the_time_to_wait_limits_its_requests(kind: str, options: dict[str, Any]) -> None:
     stub = Stub(httpx.ReadTimeout("late"))
     with pytest.raises(errors.WaitTimeoutError, match="not known"):
-        await stub.door(kind, **options)(lambda c: c.tasks.wait("task_1", timeout=0))
+        await stub.client(kind, **options)(lambda c: c.tasks.wait("task_1", timeout=0))
     [request] = stub.requests
     assert set(request.extensions["timeout"].values()) == {1.0}
     stub = Stub(task("COMPLETED"))
-    await stub.door(kind)(lambda c: c.tasks.wait("task_1", timeout=7))
+    await stub.client(kind)(lambda c: c.tasks.wait("task_1", timeout=7))
     assert 1.0 <= stub.requests[0].extensions["timeout"]["read"] <= 7

@@ -14,7 +14,7 @@ from tests.packaging.containers.deployment import PYTHON, until_ready
 from tests.packaging.containers.podman import Container
 from tests.runs.runner import until
 from tests.runs.scripted import Scripted, says
-from tests.sdk.doors import url_of
+from tests.sdk.any_client import url_of
 from tests.service import free_port
 
 WRITE = "open('/opt/rota/new', 'w')"

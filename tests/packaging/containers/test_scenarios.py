@@ -35,7 +35,7 @@ from tests.sdk.test_resources import (
 from tests.sdk.test_retries import (
     test_a_lost_response_does_not_make_a_second_task,
     test_an_account_over_its_limit_is_told_how_long_to_wait,
-    test_the_same_key_gives_the_same_task_and_another_body_a_conflict,
+    test_the_same_key_gives_the_same_task_and_another_body_conflicts,
 )
 from tests.sdk.test_runs import (
     test_a_tool_call_is_approved_with_other_arguments,

@@ -11,7 +11,7 @@ from rota.platform.errors import CODES, ApiError
 from rota.platform.idempotency import RequestInProgress
 from tests.packaging.installed import REPOSITORY, tracked_files
 from tests.runs.runner import Runner
-from tests.sdk.doors import url_of
+from tests.sdk.any_client import url_of
 from tests.sdk.typescript.package import Example, Package
 from tests.sdk.typescript.programs import SDK, node, run
 

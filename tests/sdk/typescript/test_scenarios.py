@@ -7,7 +7,7 @@ The names are imported, so pytest runs each of them here with the clients of thi
 import pytest
 
 from rota_sdk import errors
-from tests.sdk.doors import Door, url_of
+from tests.sdk.any_client import AnyClient, url_of
 from tests.sdk.test_errors import (
     test_a_body_that_is_too_large_is_refused,
     test_a_field_that_is_not_valid_is_named,
@@ -43,7 +43,7 @@ from tests.sdk.test_resources import (
 )
 from tests.sdk.test_retries import (
     test_a_lost_response_does_not_make_a_second_task,
-    test_the_same_key_gives_the_same_task_and_another_body_a_conflict,
+    test_the_same_key_gives_the_same_task_and_another_body_conflicts,
 )
 from tests.sdk.test_runs import (
     test_a_tool_call_is_approved_with_other_arguments,
@@ -75,17 +75,17 @@ async def test_an_account_over_its_limit_is_told_how_long_to_wait(shop: Service,
     person = await newcomer(shop, tier="basic")
     while (await person.get("/api/me")).status_code == 200:
         pass
-    door = Door.open(kind, url_of(shop), person.token, max_retries=0)
+    client = AnyClient.open(kind, url_of(shop), person.token, max_retries=0)
     with pytest.raises(errors.RateLimitError) as caught:
-        await door(lambda c: c.me())
+        await client(lambda c: c.me())
     assert (caught.value.code, caught.value.status) == ("RATE_LIMIT_EXCEEDED", 429)
     assert 0 < (caught.value.retry_after_s or 0) <= 60
-    await door.close()
+    await client.close()
 
 
 async def test_a_service_that_is_gone_ends_the_stream_with_an_error(kind: str) -> None:
     # A client that repeats requests would wait for the service for more than a minute.
-    door = Door.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
+    client = AnyClient.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
     with pytest.raises(errors.APIConnectionError):
-        await door.all(lambda c: c.tasks.follow("task_1"))
-    await door.close()
+        await client.all(lambda c: c.tasks.follow("task_1"))
+    await client.close()

@@ -9,12 +9,12 @@ from uuid import uuid4
 from rota.auth import secrets
 from rota.limits import window
 from rota.limits.result import Ceilings
-from tests.doors.a2a_program import A2a
-from tests.doors.interfaces import Interface, Json, Refused, Rest, Sdk
-from tests.doors.programs import Mcp
+from tests.interfaces.a2a_program import A2a
+from tests.interfaces.interfaces import Interface, Json, Refused, Rest, Sdk
+from tests.interfaces.programs import Mcp
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, Turn
-from tests.sdk.doors import Door, url_of
+from tests.sdk.any_client import AnyClient, url_of
 from tests.sdk.test_same_work import comparable, left_behind
 from tests.service import Person
 from tests.tasks.world import HIGHEST_TIER, newcomers
@@ -50,7 +50,7 @@ def opened(kind: str, url: str, token: str, *, retries: bool = True) -> Interfac
     if kind == "a2a":
         return A2a(url, token)
     options = {} if retries else {"max_retries": 0}
-    return Sdk(Door.open(kind, url, token, **options))
+    return Sdk(AnyClient.open(kind, url, token, **options))
 
 
 @dataclass

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rota.dev.stack import Stack
-from tests.doors.runs import Runs, started
+from tests.interfaces.runs import Runs, started
 from tests.runs.scripted import Scripted
 from tests.sdk.typescript.programs import close_all
 from tests.sizes import FULL
@@ -15,7 +15,7 @@ from tests.sizes import FULL
 async def runs(
     request: pytest.FixtureRequest, stack: Stack, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runs]:
-    folder = tmp_path_factory.mktemp("doors")
+    folder = tmp_path_factory.mktemp("interfaces")
     async with (
         Scripted.start() as scripted,
         started(stack, scripted, request.param, folder) as found,

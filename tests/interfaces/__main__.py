@@ -1,6 +1,6 @@
 """Runs every scenario through every interface of both variants.
 
-    python -m tests.doors --write docs/doors.md
+    python -m tests.interfaces --write docs/interfaces.md
 
 It exits with 1 if something is not the same. With `--write`, it writes the table into the page.
 """
@@ -17,23 +17,23 @@ import structlog
 
 from rota.dev.stack import Stack
 from tests.conftest import PARTS
-from tests.doors import table
-from tests.doors.runs import started
-from tests.doors.scenarios import SCENARIOS
-from tests.doors.work import INTERFACES
+from tests.interfaces import table
+from tests.interfaces.runs import started
+from tests.interfaces.scenarios import SCENARIOS
+from tests.interfaces.work import INTERFACES
 from tests.runs.scripted import Scripted
 from tests.sdk.typescript.programs import close_all
 
 
 async def run(variants: str, kinds: list[str], names: list[str]) -> dict[tuple[str, str], bool]:
     results = dict.fromkeys(((name, kind) for name in names for kind in kinds), True)
-    with tempfile.TemporaryDirectory(prefix="rota-doors-") as data:
+    with tempfile.TemporaryDirectory(prefix="rota-interfaces-") as data:
         async with (
             Stack(Path(data), components=PARTS, durable=False) as stack,
             Scripted.start() as scripted,
         ):
             for variant in variants:
-                folder = Path(data) / f"doors-{variant}"
+                folder = Path(data) / f"interfaces-{variant}"
                 folder.mkdir()
                 async with started(stack, scripted, variant, folder) as runs:
                     for name in names:

@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_snake
 
 from rota_sdk import Event, errors
 from tests.runs.runner import until
+from tests.sdk.any_client import AnyClient
 from tests.sdk.command_line import Program
-from tests.sdk.doors import Door
 from tests.sdk.typescript.remote import RemoteCall, RemoteClient
 
 Json = dict[str, Any]
@@ -116,12 +116,12 @@ def _data(line: str) -> Json:
 class Sdk:
     """A client with the methods of the SDKs."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, client: AnyClient) -> None:
+        self._client = client
 
     async def _use(self, method: Any) -> Any:
         try:
-            return await self._door(method)
+            return await self._client(method)
         except errors.APIError as error:
             raise Refused(error.code, error.status, error.details) from None
         except TypeError as error:
@@ -130,7 +130,7 @@ class Sdk:
             raise Refused("TypeError") from None
 
     async def create(self, key: str | None = None, **fields: Any) -> str:
-        client = self._door.client
+        client = self._client.wrapped
         if "colour" in fields and isinstance(client, RemoteClient):
             return await self._untyped(client, fields)
         if "colour" in fields and hasattr(client, "_program"):
@@ -163,7 +163,7 @@ class Sdk:
         return shown(await self._use(lambda c: c.tasks.cancel(task_id)))
 
     async def follow(self, task_id: str) -> list[str]:
-        events = await self._door.all(lambda c: c.tasks.follow(task_id))
+        events = await self._client.all(lambda c: c.tasks.follow(task_id))
         return [event.type for event in events if isinstance(event, Event)]
 
     async def approve(self, task_id: str) -> None:
@@ -171,7 +171,7 @@ class Sdk:
         await self._use(lambda c: c.tasks.approve(task_id, review=review))
 
     async def close(self) -> None:
-        await self._door.close()
+        await self._client.close()
 
 
 def shown(task: Any) -> Json:

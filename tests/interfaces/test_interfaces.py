@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.doors.runs import Runs, differences
-from tests.doors.scenarios import SCENARIOS
+from tests.interfaces.runs import Runs, differences
+from tests.interfaces.scenarios import SCENARIOS
 from tests.sizes import FULL
 
 RUN = [name for name, each in SCENARIOS.items() if FULL or each.in_ci]

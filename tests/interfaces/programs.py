@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from mcp import Client
-from tests.doors.interfaces import ENDED, Json, Refused
+from tests.interfaces.interfaces import ENDED, Json, Refused
 
 # How often a call is repeated whose connection was cut.
 ATTEMPTS = 5

@@ -1,19 +1,19 @@
-"""docs/doors.md has what a run of every scenario through every interface produced."""
+"""docs/interfaces.md has what a run of every scenario through every interface produced."""
 
 from pathlib import Path
 
-from tests.doors import table
-from tests.doors.scenarios import SCENARIOS
-from tests.doors.work import INTERFACES
+from tests.interfaces import table
+from tests.interfaces.scenarios import SCENARIOS
+from tests.interfaces.work import INTERFACES
 
 
 def test_the_page_has_every_scenario_and_interface_and_each_is_the_same() -> None:
-    # If this fails: python -m tests.doors --write docs/doors.md
+    # If this fails: python -m tests.interfaces --write docs/interfaces.md
     assert table.in_page() == table.written(table.expected())
 
 
 def test_a_difference_is_written_into_the_page(tmp_path: Path) -> None:
-    page = tmp_path / "doors.md"
+    page = tmp_path / "interfaces.md"
     page.write_text(table.PAGE.read_text())
     table.write({**table.expected(), ("finishes", "mcp"): False}, page)
     [row] = [line for line in page.read_text().splitlines() if line.startswith("| A task is cre")]

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.doors.work import APPROVER, PROGRAM, Work, exhaust, opened, raise_tier
+from tests.interfaces.work import APPROVER, PROGRAM, Work, exhaust, opened, raise_tier
 from tests.runs.runner import until
 from tests.runs.scripted import calls, delegates, says
-from tests.sdk.doors import url_of
+from tests.sdk.any_client import url_of
 from tests.sdk.proxy import CuttingProxy
 from tests.tasks.world import create, newcomers
 

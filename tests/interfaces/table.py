@@ -1,13 +1,13 @@
-"""The table in docs/doors.md: every scenario through every interface."""
+"""The table in docs/interfaces.md: every scenario through every interface."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.doors.scenarios import SCENARIOS, Scenario
-from tests.doors.work import INTERFACES
+from tests.interfaces.scenarios import SCENARIOS, Scenario
+from tests.interfaces.work import INTERFACES
 
-PAGE = Path(__file__).parents[2] / "docs" / "doors.md"
-BEGIN = "<!-- Written by `python -m tests.doors`. Do not edit the lines below. -->"
+PAGE = Path(__file__).parents[2] / "docs" / "interfaces.md"
+BEGIN = "<!-- Written by `python -m tests.interfaces`. Do not edit the lines below. -->"
 END = "<!-- The end of the written lines. -->"
 DIFFERS, NOT_RUN = "differs", "not run"
 

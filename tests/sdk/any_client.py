@@ -15,14 +15,14 @@ CLIENTS = ("sync", "async")
 
 
 @dataclass(frozen=True)
-class Door:
+class AnyClient:
     """A client, synchronous or not. `use` is given the client and returns what it called."""
 
-    client: Any
+    wrapped: Any
     is_async: bool
 
     @classmethod
-    def open(cls, kind: str, base_url: str, token: str, **options: Any) -> "Door":
+    def open(cls, kind: str, base_url: str, token: str, **options: Any) -> "AnyClient":
         if kind == "command_line":
             line = CommandLine.of(base_url=base_url, api_key=token, **options)
             return cls(line, is_async=True)
@@ -35,37 +35,37 @@ class Door:
     async def __call__(self, use: Callable[[Any], Any]) -> Any:
         """The result of one method."""
         if self.is_async:
-            return await use(self.client)
-        return await asyncio.to_thread(use, self.client)
+            return await use(self.wrapped)
+        return await asyncio.to_thread(use, self.wrapped)
 
     async def all(self, use: Callable[[Any], Any]) -> list[Any]:
         """Every item of a list or a stream."""
         if self.is_async:
-            return [item async for item in use(self.client)]
-        return await asyncio.to_thread(lambda: list(use(self.client)))
+            return [item async for item in use(self.wrapped)]
+        return await asyncio.to_thread(lambda: list(use(self.wrapped)))
 
     async def each(self, use: Callable[[Any], Any], take: Callable[[Any], Any]) -> None:
         """Calls `take` for each item. It returns what a method of the client returns, or None."""
         if self.is_async:
-            async for item in use(self.client):
+            async for item in use(self.wrapped):
                 if (called := take(item)) is not None:
                     await called
             return
 
         def run() -> None:
-            for item in use(self.client):
+            for item in use(self.wrapped):
                 take(item)
 
         await asyncio.to_thread(run)
 
-    def with_options(self, **options: Any) -> "Door":
-        return replace(self, client=self.client.with_options(**options))
+    def with_options(self, **options: Any) -> "AnyClient":
+        return replace(self, wrapped=self.wrapped.with_options(**options))
 
     async def close(self) -> None:
         if self.is_async:
-            await self.client.aclose()
+            await self.wrapped.aclose()
         else:
-            self.client.close()
+            self.wrapped.close()
 
 
 def url_of(service: Service) -> str:

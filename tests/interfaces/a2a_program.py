@@ -11,7 +11,7 @@ from a2a.types import a2a_pb2 as wire
 from a2a.utils.errors import A2AError, UnsupportedOperationError
 
 from tests.a2a.client import STATUS_OF, details, message, output, state
-from tests.doors.interfaces import ENDED, RESTS, Json, Refused
+from tests.interfaces.interfaces import ENDED, RESTS, Json, Refused
 from tests.runs.runner import until
 
 ATTEMPTS = 20

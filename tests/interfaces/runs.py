@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rota.dev.stack import Stack
-from tests.doors.scenarios import SCENARIOS, Scenario
-from tests.doors.work import INTERFACES, Work
+from tests.interfaces.scenarios import SCENARIOS, Scenario
+from tests.interfaces.work import INTERFACES, Work
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted
 from tests.service import PLENTY
