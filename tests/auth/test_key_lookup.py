@@ -78,6 +78,7 @@ async def test_invented_keys_cost_few_look_ups(
     assert len(of_keys(statements)) <= min(key_lookup.FAILURES + shared + 1, REQUESTS / 4)
 
 
+@pytest.mark.long
 async def test_a_valid_key_works_from_an_address_that_sends_invented_ones(
     proxied: Service,
 ) -> None:

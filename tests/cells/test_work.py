@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from standardwebhooks.webhooks import Webhook
 
 from rota.dev.stack import Stack
@@ -50,6 +51,7 @@ async def work(world: World, runner: Runner, person: Person, receiver: Receiver)
     assert webhook["id"].startswith("wh_")
 
 
+@pytest.mark.long
 async def test_both_cells_work_and_one_works_alone(stack: Stack, tmp_path_factory: Any) -> None:
     port = free_port()
     logs: Path = tmp_path_factory.mktemp("cells")

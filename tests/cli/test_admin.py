@@ -238,6 +238,7 @@ async def test_commands_work_while_redis_and_temporal_are_down(deployment: dict[
     assert retried.exit_code == 0, retried.output
 
 
+@pytest.mark.long
 async def test_a_process_that_cannot_start_says_why_in_one_line(
     deployment: dict[str, str], bare: str
 ) -> None:

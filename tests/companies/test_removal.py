@@ -266,6 +266,7 @@ async def membership_locked(
         yield
 
 
+@pytest.mark.long
 async def test_a_membership_that_is_busy_for_too_long_can_be_tried_again(
     service_a: Service,
 ) -> None:

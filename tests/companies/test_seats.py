@@ -40,6 +40,7 @@ async def seats_of(company: Company) -> tuple[int | None, int]:
     return account["seats"], account["members"]
 
 
+@pytest.mark.long
 async def test_an_enterprise_with_100_seats_from_sign_up_to_use(
     world: World, tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ async def of_company(runner: Runner) -> tuple[Person, dict[str, str]]:
     return ada, {"X-Service-Account": company["id"]}
 
 
+@pytest.mark.long
 async def test_the_demonstration_data_is_complete_clean_and_added_once(
     runner: Runner, demo: str
 ) -> None:
@@ -193,6 +194,7 @@ async def test_the_demonstration_data_is_complete_clean_and_added_once(
     assert again.json()["total"] == len(tasks)
 
 
+@pytest.mark.long
 async def test_the_history_is_clean_in_variant_b_too(stack: Stack) -> None:
     settings = await prepared_settings(stack, "b", "history_b")
     url = settings.database_url.get_secret_value()

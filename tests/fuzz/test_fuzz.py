@@ -22,7 +22,7 @@ from tests.payments.stripe_server import StripeServer
 from tests.service import Service
 from tests.sizes import size
 
-EXAMPLES = str(size(8, 500))
+EXAMPLES = str(size(4, 500))
 # Hours of requests share the machine with other work.
 TIMEOUT_S = str(size(10, 60))
 CONFIG = Path(__file__).with_name("schemathesis.toml")

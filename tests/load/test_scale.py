@@ -89,6 +89,7 @@ def test_the_page_has_what_the_model_predicts_from_the_measured_costs() -> None:
         )
 
 
+@pytest.mark.long
 async def test_every_part_of_a_deployment_is_metered(stack: Stack) -> None:
     async with Fleet.of(stack, "metered", serves=2) as fleet:
         people = await fleet.people(4)

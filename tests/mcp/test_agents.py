@@ -285,6 +285,7 @@ INJECTION = (
 )
 
 
+@pytest.mark.long
 async def test_a_manipulated_model_cannot_write_or_reach_another_account(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -210,6 +210,7 @@ async def run_all(
     )
 
 
+@pytest.mark.long
 async def test_a_worker_does_not_grow_with_definitions_that_its_runs_do_not_use(
     runner: Runner, scripted: Scripted, big: Peer
 ) -> None:

@@ -191,6 +191,7 @@ async def test_a_secret_appears_in_no_response_row_or_log(
         assert form not in logged
 
 
+@pytest.mark.long
 async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
     """Every row is rotated, and tool calls keep working meanwhile."""
     old, new = os.urandom(32), os.urandom(32)

@@ -172,9 +172,11 @@ class StripeServer:
         seed: int = 0,
         at_once: int = 1,
         again: bool = False,
+        after: int = 0,
         reverse: bool = False,
     ) -> list[dict[str, Any]]:
-        """Sends the held events shuffled and several times; with `again`, all events so far.
+        """Sends the held events shuffled and several times; with `again`, all events so far but
+        the first `after`.
 
         With `reverse`, the newest event comes first instead.
 
@@ -182,7 +184,7 @@ class StripeServer:
         are no longer held.
         """
         asked = {"duplicates": duplicates, "seed": seed, "at_once": at_once, "again": again}
-        asked["reverse"] = reverse
+        asked |= {"after": after, "reverse": reverse}
         attempts: list[dict[str, Any]] = (await self._ok("POST", "/_control/deliver", asked))[
             "attempts"
         ]

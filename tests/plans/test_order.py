@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import pytest
+
 from tests.plans.world import World, overview
 from tests.service import Person
 from tests.sizes import size
@@ -74,6 +76,7 @@ async def books(world: World) -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.long
 async def test_webhooks_in_any_order_and_many_times(a: World) -> None:
     random = Random(11)
     a.stripe_server.http.timeout = 600

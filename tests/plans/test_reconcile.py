@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from rota.plans.commands import EVENTS
 from rota.platform import ids
 from tests.plans.world import World, subscription_state
@@ -110,6 +112,7 @@ async def payment_of(world: World, person: Person) -> str:
     return found
 
 
+@pytest.mark.long
 async def test_refunds_and_disputes_of_old_payments_are_found_and_repaired(a: World) -> None:
     server = a.stripe_server
     refunded, disputed = await a.person(), await a.person()

@@ -59,14 +59,14 @@ async def test_shutdown_finishes_requests_in_progress_and_refuses_new_ones(
 
 
 async def test_an_idle_service_stops_immediately(probed: Service) -> None:
-    async with probed.process(fresh=True, command=PROBE) as service:
+    async with probed.process(command=PROBE) as service:
         assert (await service.http.get("/api/auth/config")).status_code == 200
         stop(service)
         assert await exit_code(service) == 0
 
 
 async def test_a_request_that_exceeds_the_grace_period_gets_503(probed: Service) -> None:
-    async with probed.process(fresh=True, command=PROBE, shutdown_grace_s=1) as service:
+    async with probed.process(command=PROBE, shutdown_grace_s=1) as service:
         request = asyncio.create_task(service.http.get("/api/probe/forever"))
         async with asyncio.timeout(10):
             # The request has started when the limiter has counted it.
@@ -101,7 +101,7 @@ async def logged(
 ) -> AsyncIterator[tuple[Service, list[dict[str, Any]]]]:
     """A process, and its log lines after it has exited."""
     lines: list[dict[str, Any]] = []
-    async with probed.process(fresh=True, command=PROBE, output=file, log_level="INFO") as service:
+    async with probed.process(command=PROBE, output=file, log_level="INFO") as service:
         yield service, lines
         stop(service)
         assert await exit_code(service) == 0
@@ -185,7 +185,7 @@ async def test_metrics_count_requests_by_route(probed: Service) -> None:
 
 async def test_metrics_are_on_a_separate_port_if_one_is_set(probed: Service) -> None:
     port = free_port()
-    async with probed.process(fresh=True, metrics_port=port) as service:
+    async with probed.process(metrics_port=port) as service:
         assert_error(await service.http.get("/metrics"), 404, "NOT_FOUND", "/metrics")
         async with httpx.AsyncClient() as http:
             response = await http.get(f"http://127.0.0.1:{port}/metrics")
@@ -198,7 +198,7 @@ async def test_an_unknown_setting_is_logged_at_start_with_the_nearest_name(
 ) -> None:
     monkeypatch.setenv("ROTA_SESSION_IDLE_DAY", "hush")
     log = tmp_path / "log"
-    async with probed.process(fresh=True, output=log):
+    async with probed.process(output=log):
         lines = [json.loads(line) for line in log.read_text().splitlines()]
     [warning] = [line for line in lines if line["event"] == "unknown_setting"]
     assert warning["level"] == "warning"

@@ -110,6 +110,7 @@ async def test_a_tool_call_that_was_cut_off_is_not_made(
     assert outcomes == {"call-1-1-1": "ok", "call-1-1-2": "failed"}
 
 
+@pytest.mark.long
 async def test_of_2100_tool_calls_in_one_answer_64_are_made_and_the_model_learns_it(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -329,6 +329,7 @@ async def test_a_worker_that_dies_after_the_charge_applies_the_answer_without_a_
     assert [(c["run"], c["step"]) for c in await charges(person)] == [(1, 1), (1, 2)]
 
 
+@pytest.mark.long
 async def test_a_worker_that_dies_after_a_filtered_answer_does_not_continue_from_it(
     shop: Runner, scripted: Scripted, person: Person
 ) -> None:

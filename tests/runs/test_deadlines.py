@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.runs.runner import Runner, shown, until
 from tests.runs.scripted import Scripted, calls, delegates, last_message, says
 from tests.runs.test_ends import failed
@@ -139,6 +141,7 @@ async def test_delegated_subtasks_are_cancelled_at_the_deadline_of_their_parent(
     await scripted.release(helper)
 
 
+@pytest.mark.long
 async def test_a_deadline_that_passes_while_no_worker_runs_still_holds(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
 from rota.dev.stack import Stack
@@ -24,6 +25,7 @@ def _has_length(length: int, seen: list[Any]) -> bool:
     return len(seen) == length
 
 
+@pytest.mark.long
 async def test_the_final_text_is_the_stored_one_whatever_is_killed_in_the_middle(
     stack: Stack, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted
 
 
+@pytest.mark.long
 async def test_the_local_model_answers_and_the_timeline_has_its_tokens_and_time(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -150,6 +150,7 @@ async def test_a_run_longer_than_the_window_keeps_what_its_task_needs(
     assert len(requests) == len(later) == forked["usage"]["steps"]
 
 
+@pytest.mark.long
 async def test_a_summary_that_a_crash_interrupts_is_charged_once(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
@@ -172,6 +173,7 @@ async def test_a_summary_that_a_crash_interrupts_is_charged_once(
     assert sum(request["summary"] for request in requests) == len(summaries) + 1
 
 
+@pytest.mark.long
 async def test_an_empty_summary_is_asked_for_once_more(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -4,6 +4,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.tasks import places as places_of_service
@@ -207,6 +209,7 @@ async def test_a_raised_limit_admits_the_queue_and_a_retired_agent_keeps_its_lim
         await runner.until(person, task, "COMPLETED")
 
 
+@pytest.mark.long
 async def test_places_are_never_lost_and_never_too_many(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -5,6 +5,8 @@ import random
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, Turn, calls, delegates, says
 from tests.sizes import size
@@ -12,6 +14,7 @@ from tests.sizes import size
 TASKS = size(16, 500)
 
 
+@pytest.mark.long
 async def test_the_real_cost_of_random_tasks_never_passes_the_quote(
     runner: Runner, scripted: Scripted
 ) -> None:

@@ -71,6 +71,7 @@ async def test_a_slice_ends_after_its_number_of_steps(
     assert await scripted.count(script) == dict.fromkeys(range(5), 1)
 
 
+@pytest.mark.long
 async def test_a_slice_ends_after_its_seconds(
     stack: Stack, scripted: Scripted, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end
     assert not await slots.take(run_input)
 
 
+@pytest.mark.long
 async def test_slow_runs_of_one_account_leave_slots_to_others(
     runner: Runner, scripted: Scripted
 ) -> None:

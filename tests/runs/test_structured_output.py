@@ -232,6 +232,7 @@ async def test_a_run_gate_shows_and_seals_the_schema_and_the_budget(
     assert task["usage"]["budgetUsd"] == "0.070000"
 
 
+@pytest.mark.long
 async def test_whatever_the_schema_a_completed_task_has_data_that_fits(
     runner: Runner, scripted: Scripted
 ) -> None:

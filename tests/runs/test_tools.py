@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from rota.runs.tool_call import _UNKNOWN
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_message, says
@@ -95,6 +97,7 @@ async def test_the_model_gets_the_error_of_a_tool(
     assert [s["outcome"] for s in steps if s["kind"] == "tool"] == ["failed"]
 
 
+@pytest.mark.long
 async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

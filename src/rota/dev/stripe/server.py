@@ -258,6 +258,7 @@ class Server:
         least, most = body.get("duplicates", (1, 1))
         attempts = await self.webhooks.deliver(
             again=bool(body.get("again")),
+            after=int(body.get("after", 0)),
             duplicates=(int(least), int(most)),
             seed=int(body.get("seed", 0)),
             reverse=bool(body.get("reverse")),

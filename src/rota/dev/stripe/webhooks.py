@@ -103,14 +103,18 @@ class Webhooks:
         self,
         *,
         again: bool,
+        after: int,
         duplicates: tuple[int, int],
         seed: int,
         at_once: int,
         reverse: bool,
     ) -> list[Object]:
-        """Sends held events, or all events again, with duplicates: shuffled, or newest first."""
+        """Sends held events, or those after the first `after` again, with duplicates.
+
+        They are shuffled, or the newest comes first.
+        """
         chance = random.Random(seed)  # noqa: S311
-        chosen = self.events if again else list(self.held.values())
+        chosen = self.events[after:] if again else list(self.held.values())
         copies = [event for event in chosen for _ in range(chance.randint(*duplicates))]
         if reverse:
             copies.reverse()
