@@ -1,9 +1,6 @@
 """Signing in like a browser, with authorization code and PKCE, at a certified provider."""
 
-import asyncio
 import hashlib
-import html
-import re
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,9 +12,9 @@ import pytest
 
 from rota.dev.stack import Stack
 from rota.platform.issuer import Issuer
+from tests.auth.certified import certified_provider, next_page
 from tests.auth.forge import b64, claims_of
-from tests.peers import installed
-from tests.service import Service, free_port
+from tests.service import Service
 
 CLIENT_ID = "spa"
 REDIRECT_URI = "http://127.0.0.1:5173/callback"
@@ -31,47 +28,12 @@ class Peer:
 
 @pytest.fixture(scope="module")
 async def peer(stack: Stack) -> AsyncIterator[Peer]:
-    port = free_port()
-    # It exits when its standard input closes, also if this process is killed.
-    process = await asyncio.create_subprocess_exec(
-        "node",
-        "server.mjs",
-        str(port),
-        cwd=installed("oidc"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    issuer = f"http://127.0.0.1:{port}"
-    try:
-        await until_available(issuer)
+    async with certified_provider() as issuer:
         setting = Issuer(issuer=issuer, client_id=CLIENT_ID, name="Certified")
         async with Service.start(
             stack, variant="b", name="auth_sign_in", oidc_issuers=(setting,)
         ) as service:
             yield Peer(issuer, service)
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        await asyncio.wait_for(process.wait(), 10)
-
-
-async def until_available(issuer: str) -> None:
-    async with asyncio.timeout(30), httpx.AsyncClient() as http:
-        while True:
-            try:
-                (await http.get(f"{issuer}/.well-known/openid-configuration")).raise_for_status()
-                return
-            except httpx.TransportError:
-                await asyncio.sleep(0.05)
-
-
-def form(page: httpx.Response) -> tuple[str, dict[str, str]]:
-    """The action and the hidden fields of the form on a page."""
-    action = re.search(r'<form[^>]*action="([^"]+)"', page.text)
-    assert action, page.text
-    hidden = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page.text)
-    return urljoin(str(page.url), html.unescape(action[1])), dict(hidden)
 
 
 async def browse(http: httpx.AsyncClient, login: str, query: dict[str, str]) -> str:
@@ -82,13 +44,7 @@ async def browse(http: httpx.AsyncClient, login: str, query: dict[str, str]) -> 
             location = urljoin(str(page.url), page.headers["location"])
             if location.startswith(REDIRECT_URI):
                 return location
-            page = await http.get(location)
-        else:
-            assert page.status_code == 200, page.text
-            action, fields = form(page)
-            if fields["prompt"] == "login":
-                fields |= {"login": login, "password": "any"}
-            page = await http.post(action, data=fields)
+        page = await next_page(http, page, login)
     raise AssertionError("the provider did not redirect to the client")
 
 

@@ -1,6 +1,11 @@
 """Signing in from the command line with a code that is typed on another device."""
 
+import asyncio
+import os
+import re
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +14,7 @@ from joserfc.jwk import RSAKey
 
 from rota.cli.device import DeviceSignIn
 from rota.platform.issuer import Issuer
+from tests.auth.certified import certified_provider, next_page
 from tests.auth.provider import Provider
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
@@ -99,6 +105,34 @@ async def test_a_person_signs_in_with_a_code_on_another_device(
     assert waits == [7, 7, 12]
     forms = [form for _, form in issuer.token_requests]
     assert {(form["client_id"], form["device_code"]) for form in forms} == {("cli", "secret")}
+
+
+async def test_a_person_signs_in_with_a_code_at_a_certified_provider(
+    service_a: Service, terminal: Terminal
+) -> None:
+    async with certified_provider() as issuer:
+        setting = Issuer(issuer=issuer, client_id="spa", cli_client_id="cli", name="Certified")
+        async with service_a.process(oidc_issuers=(setting,)) as service:
+            program = await asyncio.create_subprocess_exec(
+                Path(sys.executable).with_name("rota"),
+                *("login", url_of(service), "--device"),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=os.environ | {"XDG_CONFIG_HOME": str(terminal.home)},
+            )
+            assert program.stderr is not None
+            async with asyncio.timeout(60), httpx.AsyncClient() as phone:
+                shown = ""
+                while not (link := re.search(r"Or open: (\S+)\n", shown)):
+                    assert not program.stderr.at_eof(), shown
+                    shown += (await program.stderr.readline()).decode()
+                page = await phone.get(link[1])
+                while page.is_redirect or "<form" in page.text:
+                    page = await next_page(phone, page, "grace")
+                out, _ = await program.communicate()
+            assert out.decode() == f"Signed in at {url_of(service)} as grace@example.test.\n"
+            me = (await terminal.ok("whoami", "--json")).json
+            assert me["user"]["email"] == "grace@example.test"
 
 
 @pytest.mark.parametrize(
