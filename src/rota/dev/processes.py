@@ -156,7 +156,8 @@ class Component:
     # The stack checks it, but never starts or stops it.
     variable: ClassVar[str | None] = None
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    ready_within_s: ClassVar[float] = 25
+    # A busy machine needs more than half a minute to load the modules of one of them.
+    ready_within_s: ClassVar[float] = 90
     grace_s: ClassVar[float] = 10
     optional: ClassVar[bool] = False
 
