@@ -16,7 +16,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, expect, sync_playwright
 
-from tools.screenshots import Api, rota_dev, sign_in
+from tools.demo import Api, rota_dev, sign_in
 
 VERSION = "13.5.0"
 FOLDER = Path(sys.prefix) / "lighthouse"

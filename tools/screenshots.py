@@ -10,19 +10,16 @@ import argparse
 import io
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tools.demo import Api, rota_dev, sign_in
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
@@ -36,62 +33,6 @@ ANIMATION_SIZE = {"width": 1120, "height": 740}
 # The font stack ends in sans-serif. Without this font, pictures differ from machine to machine.
 FONT = "Liberation Sans"
 PORT, PORT_B = 27_400, 27_440
-TIMEOUT_S = 60.0
-
-
-@contextmanager
-def rota_dev(port: int, *options: str) -> Iterator[str]:
-    """`rota dev` in a new folder. Yields the address of the service."""
-    with tempfile.TemporaryDirectory(prefix="rota-screenshots-") as folder:
-        command = [sys.executable, "-m", "rota.cli", "dev", "--data", f"{folder}/data"]
-        start = [*command, "--port", str(port), "--detach", "--model", "demo", *options]
-        try:
-            subprocess.run(start, check=True, stdout=subprocess.DEVNULL)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            subprocess.run([*command, "--stop"], check=True, stdout=subprocess.DEVNULL)
-
-
-class Api:
-    """Ada, in one account, over HTTP."""
-
-    def __init__(self, base: str, account: str | None = None) -> None:
-        issuer = f"http://127.0.0.1:{int(base.rsplit(':', 1)[1]) + 6}"
-        person = {"sub": "ada", "email": "ada@example.test", "name": "Ada Lovelace"}
-        given = httpx.post(f"{issuer}/dev/token", json=person).json()
-        answer = httpx.post(f"{base}/api/auth/session", json={"idToken": given["idToken"]})
-        headers = {"Authorization": f"Bearer {answer.json()['token']}"}
-        self._client = httpx.Client(base_url=base, headers=headers, timeout=TIMEOUT_S)
-        accounts = self.get("/api/me")["accounts"]
-        self.personal = next(each["id"] for each in accounts if each["kind"] == "personal")
-        self.company = next((each["id"] for each in accounts if each["kind"] == "company"), "")
-        self.account = account or self.company or self.personal
-        self._client.headers["X-Service-Account"] = self.account
-
-    def get(self, path: str, **query: Any) -> Any:
-        return self._client.get(path, params=query).raise_for_status().json()
-
-    def post(self, path: str, body: Any) -> Any:
-        return self._client.post(path, json=body).raise_for_status().json()
-
-    def task(self, name: str) -> Any:
-        tasks = self.get("/api/tasks", limit=100)["tasks"]
-        return next(task for task in tasks if task["name"] == name)
-
-    def until(self, task: str, *statuses: str) -> str:
-        deadline = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < deadline:
-            status: str = self.get(f"/api/tasks/{task}")["task"]["status"]
-            if status in statuses:
-                return status
-            time.sleep(0.2)
-        raise TimeoutError(f"{task} did not become {' or '.join(statuses)}.")
-
-    def approve_to_the_end(self, task: str) -> None:
-        while self.until(task, "WAITING_APPROVAL", "COMPLETED") != "COMPLETED":
-            review = self.get(f"/api/tasks/{task}/review")["review"]
-            shown = {"number": review["number"], "digest": review["digest"]}
-            self.post(f"/api/tasks/{task}/approve", {"review": shown})
 
 
 @dataclass(frozen=True)
@@ -181,15 +122,6 @@ def prepare(api: Api) -> list[Screen]:
         Screen("sessions", "/settings/sessions", "This one"),
         Screen("first-use", "", "Start your first task", account=api.personal),
     ]
-
-
-def sign_in(page: Page, base: str) -> None:
-    page.goto(base)
-    page.get_by_role("button", name="Continue with").click()
-    page.get_by_role("button", name="Ada").click()
-    page.wait_for_url("**/acct_*")
-    # The address of the first screen says that the session is stored.
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
 def settled(page: Page) -> None:

@@ -30,7 +30,7 @@ from rota.policies.retention import RetentionRules
 from tests.load.bench import COMPONENTS
 from tests.load.fleet import write_json
 from tests.load.retention_bench import percentile
-from tests.load.size import LARGE, Side, ready, side
+from tests.load.size_sides import LARGE, Side, opened, ready
 from tests.load.statements import BODY
 from tests.service import prepared_settings
 
@@ -134,7 +134,7 @@ async def main(data: Path, seconds: float, days: int) -> int:
         base = await prepared_settings(stack, "a", "size_base")
         # It exists already, so no plan is needed.
         settings = await ready(stack, base, LARGE, cast("Any", None), seed)
-        large = await exits.enter_async_context(side(stack, LARGE, settings))
+        large = await exits.enter_async_context(opened(stack, LARGE, settings))
         parts = await exits.enter_async_context(Composition(settings, pool_size=2))
         timed = Timed(parts.db)
         rules = RetentionRules({"tasks": days, "events": days})
