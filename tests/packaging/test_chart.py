@@ -216,6 +216,21 @@ def test_a_worker_has_the_time_of_the_longest_call_and_autoscalers_own_its_numbe
         assert "rota_queue_age_seconds" in json.dumps(found)
 
 
+def test_no_process_stops_before_a_new_one_is_ready_except_with_recreate() -> None:
+    """Two releases run side by side, so nothing has to stop for an upgrade."""
+    one_by_one = {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1},
+    }
+    for name, workers in (("minimal", one_by_one), ("keda", {"type": "Recreate"})):
+        strategies = {
+            each["metadata"]["name"]: each["spec"]["strategy"]
+            for each in objects(name)
+            if each["kind"] == "Deployment"
+        }
+        assert strategies == {"rota-serve": one_by_one, "rota-worker": workers}
+
+
 def test_network_policies_select_every_pod() -> None:
     found = objects("production")
     selected = {
