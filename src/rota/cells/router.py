@@ -22,6 +22,7 @@ from rota.cells.settings import RouterSettings
 from rota.cells.sign_in import SignIns
 from rota.platform.cache import ExpiringCache
 from rota.platform.errors import ApiError, Unavailable
+from rota.platform.http.cors import Cors, preflight_response
 from rota.platform.http.edge import API_VERSION, REFUSAL, VALID_ID
 from rota.platform.http.responses import error_response
 
@@ -49,6 +50,7 @@ class Router:
             self.cells, settings.cells_full, local=settings.env != "production"
         )
         self._keys = PublishedKeys(self.cells)
+        self._cors = Cors(settings.cors_origins)
         self._own_pages = own_pages(self.cells, metrics=settings.metrics_port is None)
         self._homes: ExpiringCache[Identity, str] = ExpiringCache(
             max_items=10_000, max_age_s=REMEMBER_S
@@ -78,19 +80,26 @@ class Router:
                 if isinstance(error, ClientGone):
                     return
                 raise  # The server closes the connection, so the client sees that it is incomplete.
-            await _refuse(scope, receive, send, error)
+            await _refuse(scope, receive, self._readable(scope, send), error)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         if REFUSAL in scope:
             raise scope[REFUSAL]
         path: str = scope["path"]
+        if scope["method"] == "OPTIONS" and self._cors.is_preflight(
+            "OPTIONS", dict(scope["headers"])
+        ):
+            # Without a cell, so that a page can read the error of the request that follows.
+            await preflight_response()(scope, receive, self._readable(scope, send))
+            return
         if path in PATHS:
             # As the cells do, HEAD answers wherever GET does. The server leaves the body out.
             method = scope["method"].replace("HEAD", "GET")
-            await self._own_pages({**scope, "method": method}, receive, send)
+            await self._own_pages({**scope, "method": method}, receive, self._readable(scope, send))
             return
         if path in KEY_PATHS and scope["method"] in ("GET", "HEAD"):
-            await (await self._keys.response(path))(scope, receive, send)
+            answer = await self._keys.response(path)
+            await answer(scope, receive, self._readable(scope, send))
             return
         request = Request(scope, receive)
         if path in SIGN_INS and scope["method"] == "POST":
@@ -108,6 +117,18 @@ class Router:
             await self._by_identity(found, request, send)
         else:
             await self._anywhere(request, send)
+
+    def _readable(self, scope: Scope, send: Send) -> Send:
+        """Lets pages of configured origins read what the router answers itself. The responses of
+        cells have the headers already."""
+        added = self._cors.headers(dict(scope["headers"]))
+
+        async def readable(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        return readable
 
     async def _forward(self, name: str, request: Request, send: Send) -> None:
         try:
