@@ -5,9 +5,10 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+from prometheus_client import REGISTRY
 
 from rota.cells import exchange
-from rota.cells.cell import Cell
+from rota.cells.cell import MAX_CONNECTIONS, STREAMS_SHARE, Cell
 from rota.cells.connection import CellFailed
 from rota.cells.router import Router
 from tests.cells.fake_cell import Arrived, FakeCell
@@ -41,6 +42,26 @@ async def test_streams_and_long_bodies_leave_connections_for_others(cell: FakeCe
             pass
     with limited.streaming():
         pass
+
+
+async def test_a_stream_too_many_is_counted_as_busy(
+    running: tuple[Service, Router], cell: FakeCell
+) -> None:
+    async def stream(arrived: Arrived) -> None:
+        arrived.writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+
+    def refused() -> float:
+        labels = {"cell": "east", "reason": "busy"}
+        return REGISTRY.get_sample_value("rota_router_failures_total", labels) or 0
+
+    cell.handle = stream
+    service, router = running
+    before = refused()
+    with ExitStack() as streams:
+        for _ in range(int(MAX_CONNECTIONS * STREAMS_SHARE)):
+            streams.enter_context(router.cells["east"].streaming())
+        assert_refused(await service.http.get("/api/events"), 503, "SERVICE_UNAVAILABLE")
+    assert refused() == before + 1
 
 
 async def test_a_slow_sender_takes_no_connection_to_the_cell(

@@ -211,10 +211,10 @@ async def exchange(
     metrics.REQUESTS.labels(cell.name, f"{connection.status // 100}xx").inc()
     try:
         yield Exchange(cell, connection)
-    except CellFailed:
+    except CellFailed as error:
         if watch.client_gone:
             raise ClientGone from None
-        metrics.FAILURES.labels(cell.name, "closed").inc()
+        _failed(cell, error.reason)
         raise
     finally:
         watch.stop()
