@@ -7,6 +7,8 @@ database with another number of its own (OID) is a copy, for example a dump that
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -117,11 +119,12 @@ class Continuity:
 
     async def beat(self) -> bool:
         """Says that the database continues. Needs the role of the relay. False: it was restored."""
-        row = await self.read()
-        async with self._db.relay() as connection:
-            beat = await connection.fetchval(
-                _BEAT, row.cluster_now, row.timeline_now, self._seen, row.database_now
-            )
+        with _explained():
+            async with self._db.relay() as connection:
+                row = Row(**await connection.fetchrow(_READ))
+                beat = await connection.fetchval(
+                    _BEAT, row.cluster_now, row.timeline_now, self._seen, row.database_now
+                )
         LOST.set(0 if beat else 1)
         if beat is None:
             log.error("database_restored", beat=row.beat, seen=self._seen, advice=FINISH)
@@ -131,13 +134,7 @@ class Continuity:
         return True
 
     async def read(self) -> Row:
-        try:
-            async with self._db.directory() as connection:
-                return Row(**await connection.fetchrow(_READ))
-        except asyncpg.ObjectNotInPrerequisiteStateError:
-            raise StartRefused(RECOVERING) from None
-        except asyncpg.InsufficientPrivilegeError:
-            raise StartRefused(GRANT) from None
+        return await read(self._db)
 
     async def finish(self, *, lost: bool) -> None:
         """Accepts the database as it is now. `lost`: it is older than it was."""
@@ -177,6 +174,22 @@ class Continuity:
                 await self._redis.set(f"beat:{row.cluster_now}.{row.database_now}", beat)
         except (RedisError, OSError) as error:
             log.warning("beat_not_remembered", error=repr(error))
+
+
+async def read(db: Database) -> Row:
+    with _explained():
+        async with db.directory() as connection:
+            return Row(**await connection.fetchrow(_READ))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except asyncpg.ObjectNotInPrerequisiteStateError:
+        raise StartRefused(RECOVERING) from None
+    except asyncpg.InsufficientPrivilegeError:
+        raise StartRefused(GRANT) from None
 
 
 def _moved(row: Row) -> str:
