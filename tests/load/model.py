@@ -275,7 +275,7 @@ def report(found: Prediction, keep_days: float) -> None:
         f"{found.history_events_per_s:,.0f} history events/s in Temporal"
     )
     for limit in limits(found, keep_days):
-        state = "PASSED" if limit.share > 1 else "      "
+        state = "EXCEEDED" if limit.share > 1 else "        "
         console.print(f"{state} {limit.share:8.0%}  {limit.name}: {limit.change}")
 
 
