@@ -114,7 +114,8 @@ class Restores:
     async def _collect(self, moment: datetime) -> Path:
         path = self.folder / f"{moment.timestamp()}.jsonl"
         since = moment.strftime(SINCE_FORMAT)
-        options = ("--final", "--since", since, "--output", str(path))
+        # The processes were killed. Their connections may take a moment longer to end.
+        options = ("--final", "--ignore-connections", "--since", since, "--output", str(path))
         await self._rota("restore", "collect", *options)
         return path
 

@@ -73,6 +73,36 @@ async def test_running_processes_and_contradicting_options_are_refused(
         assert (await restored.finish(*options)).exit_code == 2
 
 
+async def test_what_a_file_of_the_old_database_cannot_come_from_is_refused(
+    old_a: Service, tmp_path: Path
+) -> None:
+    restored = await Restored.of(old_a, "restored_only_a")
+    await old_a.sign_in()
+    since = restored.moment.strftime(SINCE_FORMAT)
+    path = tmp_path / "file"
+    command = ("admin", "restore", "collect", "--since", since, "--output", str(path))
+    # The service runs, so something can happen after the file.
+    refused = await run(old_a.settings, *command, "--final")
+    assert refused.exit_code == 1
+    assert "Stop every rota serve" in refused.output
+    # It would say that nothing has ended.
+    refused = await run(restored.settings, *command)
+    assert refused.exit_code == 1
+    assert "Collect from the old one" in refused.output
+    assert not path.exists()
+    path.write_text("the only file")
+    refused = await run(old_a.settings, *command)
+    assert refused.exit_code == 1
+    assert f"Cannot write {path}: it exists already." in refused.output
+    assert path.read_text() == "the only file"
+    refused = await run(old_a.settings, *command[:-1], str(tmp_path / "nowhere" / "file"))
+    assert refused.exit_code == 1
+    assert "No such file or directory. Choose another --output." in refused.output
+    nowhere = await run(old_a.settings, *command, "--from", "postgresql://x@127.0.0.1:1/x")
+    assert nowhere.exit_code == 1
+    assert "Check --from." in nowhere.output
+
+
 async def test_without_a_file_all_sessions_end(old_a: Service) -> None:
     person = await old_a.sign_in()
     restored = await Restored.of(old_a, "restored_only_a")
@@ -183,6 +213,7 @@ async def test_peers_that_are_down_are_named(old_a: Service) -> None:
     assert refused.exit_code == 1
     for text in ("Temporal does not respond", "Redis does not respond", "Payments: "):
         assert text in refused.output
+    assert "Problems left: 3" in refused.output
 
 
 async def test_a_payment_after_the_moment_is_taken_from_stripe(

@@ -63,11 +63,11 @@ class Restored:
         return cls(service, settings, datetime.now(UTC))
 
     async def collect(self, path: Path, *options: str, since: datetime | None = None) -> Result:
-        """`--final` among the options: nothing happens afterwards."""
+        """`--final` among the options: nothing happens afterwards. The service runs on, idle."""
         at = (since or self.moment).strftime(SINCE_FORMAT)
+        options = ("--output", str(path), "--ignore-connections", *options)
         return await run(
-            self.service.settings,
-            *("admin", "restore", "collect", "--since", at, "--output", str(path), *options),
+            self.service.settings, "admin", "restore", "collect", "--since", at, *options
         )
 
     async def finish(self, *arguments: str) -> Result:

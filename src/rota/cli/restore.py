@@ -20,6 +20,12 @@ restore = typer.Typer(
     callback=act_as_operator,
 )
 
+IgnoreConnections = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-connections", help="Do not check that every serve and worker is stopped."
+    ),
+]
 FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%d"]
 
 
@@ -29,7 +35,7 @@ def collect(
         datetime,
         typer.Option(formats=FORMATS, help="The moment to which PostgreSQL is restored (UTC)."),
     ],
-    output: Annotated[Path, typer.Option(help="The file to write.")],
+    output: Annotated[Path, typer.Option(help="The file to write. It must not exist.")],
     source: Annotated[
         str | None,
         typer.Option(
@@ -46,6 +52,7 @@ def collect(
             help="Every serve and worker is stopped, so nothing happens after this file.",
         ),
     ] = False,
+    ignore_connections: IgnoreConnections = False,
 ) -> None:
     """Write down which erasures, revocations and cancellations happened since a moment.
 
@@ -57,7 +64,16 @@ def collect(
     from rota.restore.commands import collect_command
 
     url = source or operator_settings().database_url.get_secret_value()
-    run_or_exit(collect_command(url, since.replace(tzinfo=UTC), output, final=final))
+    run_or_exit(
+        collect_command(
+            url,
+            "--from" if source else "ROTA_DATABASE_URL",
+            since.replace(tzinfo=UTC),
+            output,
+            final=final,
+            ignore_connections=ignore_connections,
+        )
+    )
 
 
 @restore.command()
@@ -84,12 +100,7 @@ def finish(
     accept_problems: Annotated[
         bool, typer.Option("--accept-problems", help="Finish although problems are left.")
     ] = False,
-    ignore_connections: Annotated[
-        bool,
-        typer.Option(
-            "--ignore-connections", help="Do not check that every serve and worker is stopped."
-        ),
-    ] = False,
+    ignore_connections: IgnoreConnections = False,
     again: Annotated[
         bool,
         typer.Option(
@@ -109,7 +120,8 @@ def finish(
 
     if [bool(files), without_file, nothing_lost].count(True) != 1:
         raise typer.BadParameter("Use one of --file, --without-file and --nothing-lost.")
-    settings = operator_settings()
+    # Some statements change rows of all accounts.
+    settings = operator_settings().model_copy(update={"database_statement_timeout_s": 3_600.0})
     with_composition(
         settings,
         lambda parts: finish_command(

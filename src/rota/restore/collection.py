@@ -7,11 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from rota.auth import signing_key_queries
-from rota.platform import clock
+from rota.platform import clock, continuity
 from rota.platform.audit import INSTALLATION
 from rota.platform.db import NO_USER, Database, DatabaseTimeouts
+from rota.platform.errors import Conflict
 from rota.restore import queries
 from rota.restore.file import Header, write
+from rota.restore.processes import check_stopped
 
 # A transaction can commit long after the time in its audit entry, and clocks differ.
 MARGIN = timedelta(hours=1)
@@ -19,7 +21,19 @@ MARGIN = timedelta(hours=1)
 TIMEOUTS = DatabaseTimeouts(statement_s=3_600)
 
 
-async def collect(url: str, since: datetime, path: Path, *, final: bool = False) -> int:
+class AlreadyRestored(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "This is the restored database, or a copy. Collect from the old one: name it with "
+            "--from. If it is lost, use the files that were collected before. If a replica took "
+            "over or the database moved, and nothing was lost, run first: rota admin restore "
+            "finish --nothing-lost"
+        )
+
+
+async def collect(
+    url: str, since: datetime, path: Path, *, final: bool = False, ignore_connections: bool = False
+) -> int:
     """Writes the file. Returns how many accounts have changed since then. Changes nothing.
 
     `final`: nothing uses the database any more, so nothing can follow.
@@ -27,6 +41,12 @@ async def collect(url: str, since: datetime, path: Path, *, final: bool = False)
     db = Database(url, pool_size=1, timeouts=TIMEOUTS)
     await db.open()
     try:
+        await db.check_relay()
+        row = await continuity.read(db)
+        if row.has_moved or row.is_copy:
+            raise AlreadyRestored
+        if final and not ignore_connections:
+            await check_stopped(db)
         async with db.directory() as connection:
             header = Header(
                 since,

@@ -7,13 +7,29 @@ from pathlib import Path
 import typer
 
 from rota.composition import Composition
+from rota.platform.database_errors import EXPLAINED, explain
+from rota.platform.start_checks import StartRefused
 from rota.restore import file
 from rota.restore.collection import collect
 from rota.restore.finishing import Finishing
 
 
-async def collect_command(url: str, since: datetime, path: Path, *, final: bool) -> None:
-    accounts = await collect(url, since, path, final=final)
+async def collect_command(
+    url: str,
+    variable: str,
+    since: datetime,
+    path: Path,
+    *,
+    final: bool,
+    ignore_connections: bool,
+) -> None:
+    """`variable` is the setting or the option that has the URL."""
+    try:
+        accounts = await collect(
+            url, since, path, final=final, ignore_connections=ignore_connections
+        )
+    except EXPLAINED as error:
+        raise StartRefused(explain(error, variable)) from error
     typer.echo(f"{path} has the state of {accounts} accounts that changed since {since}.")
 
 

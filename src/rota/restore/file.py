@@ -23,6 +23,11 @@ FORMAT, VERSION = "rota-restore", 2
 _HAPPENED = ("cancelled", "writes", "grants")
 
 
+class NotWritable(Conflict):
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"Cannot write {path}: {problem}. Choose another --output.")
+
+
 class NotAFile(Conflict):
     def __init__(self, path: Path, problem: str) -> None:
         super().__init__(f"{path} cannot be used: {problem}. Collect it again.")
@@ -150,7 +155,7 @@ async def write(
     """Writes a file that only this user can read. Returns how many accounts it has."""
     digest, accounts = hashlib.sha256(), 0
     partial = path.with_name(f"{path.name}.partial")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+    with os.fdopen(_created(partial, path), "wb") as output:
 
         def add(line: dict[str, Any]) -> None:
             text = json.dumps(line) + b"\n"
@@ -166,6 +171,16 @@ async def write(
         os.fsync(output.fileno())
     partial.rename(path)
     return accounts
+
+
+def _created(partial: Path, path: Path) -> int:
+    """An existing file is never replaced: it may be the only one from the old database."""
+    if path.exists():
+        raise NotWritable(path, "it exists already")
+    try:
+        return os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        raise NotWritable(path, str(error.strerror)) from None
 
 
 def read(paths: Iterable[Path]) -> Survivors:

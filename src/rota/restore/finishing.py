@@ -18,6 +18,7 @@ from rota.platform.ids import to_wire
 from rota.restore import engines, queries
 from rota.restore.applying import Applying, Report
 from rota.restore.file import Survivors, moment
+from rota.restore.processes import check_stopped
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.deadlines import Deadlines
 from rota.runs.run_context import RunContext
@@ -28,15 +29,6 @@ PAYMENTS_MARGIN = timedelta(days=1)
 UNKNOWN_EVENTS = 1_000_000
 
 Say = Callable[[str], None]
-
-
-class StillRunning(Conflict):
-    def __init__(self, connections: int) -> None:
-        super().__init__(
-            f"Other processes have {connections} connections to the database. Stop every rota "
-            "serve and rota worker, then run the command again. If these are connections that a "
-            "pooler keeps open, use --ignore-connections."
-        )
 
 
 class TooLate(Conflict):
@@ -81,10 +73,8 @@ class Finishing:
         Returns the files that say something about the time after the moment."""
         await self._parts.db.check_relay()
         await self._parts.db.check_version()
-        async with self._parts.db.directory() as connection:
-            connections = await queries.other_connections(connection)
-        if connections and not ignore_connections:
-            raise StillRunning(connections)
+        if not ignore_connections:
+            await check_stopped(self._parts.db)
         row = await self._parts.continuity.read()
         if survivors is None:
             return None
@@ -168,7 +158,10 @@ class Finishing:
         try:
             gone = await engines.forget(self._parts.redis)
         except (RedisError, OSError) as error:
-            self._say(f"Redis does not respond ({error}). Empty it before you start the service.")
+            # It may remember a later number of the database, and processes would refuse to start.
+            self.report.problems.append(
+                f"Redis does not respond ({error}). Start it, or correct ROTA_REDIS_URL."
+            )
             return
         self._say(f"Deleted {gone} keys of Redis.")
 
