@@ -7,11 +7,10 @@ import pytest
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
-from tests.mcp_server.clients import Generation, call, connected, envelope, new_key, post, refusal
+from tests.mcp_server.clients import Generation, call, connected, envelope, post, refusal
+from tests.programs import ALLOWED
 from tests.runs.runner import CATALOG
 from tests.service import Person, Service
-
-ALLOWED = "https://app.example.com"
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +21,6 @@ async def doors(stack: Stack) -> AsyncIterator[Service]:
     ) as service:
         await sync(service.database_url, CATALOG)
         yield service
-
-
-@pytest.fixture
-async def somebody(doors: Service) -> Person:
-    return await doors.sign_in()
-
-
-@pytest.fixture
-async def secret(somebody: Person) -> str:
-    return await new_key(somebody)
 
 
 async def test_only_pages_of_allowed_origins_can_use_it(
