@@ -28,7 +28,6 @@ from prometheus_client import Counter
 from rota.platform.errors import (
     ApiError,
     Conflict,
-    RateLimited,
     UnsupportedMediaType,
     ValidationFailed,
 )
@@ -55,10 +54,6 @@ _STATUS_NAMES = {
     429: "RESOURCE_EXHAUSTED",
     503: "UNAVAILABLE",
 }
-
-
-class RequestLimit(RateLimited):
-    code = "RATE_LIMIT_EXCEEDED"
 
 
 class MessageIdReused(Conflict):

@@ -18,7 +18,6 @@ from rota.a2a.assembly import PATH
 from rota.a2a.cards import Cards
 from rota.a2a.creating import Creating
 from rota.a2a.errors import refused, reported
-from rota.a2a.following import Following, Known
 from rota.a2a.listing import Listing
 from rota.a2a.messages import check_configuration, new_work, no_push
 from rota.a2a.results import Presenter, Update, context_of
@@ -29,6 +28,7 @@ from rota.events.stream import StillAllowed
 from rota.platform import ids
 from rota.tasks.bodies import PatchTask
 from rota.tasks.errors import TaskNotFound
+from rota.tasks.following import Following, Known
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
 from rota.tasks.states import TERMINAL

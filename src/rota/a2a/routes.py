@@ -26,11 +26,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rota.a2a.assembly import PATH
 from rota.a2a.cards import Cards
-from rota.a2a.errors import REFUSAL, RequestLimit, media_type_error, rest_payload
+from rota.a2a.errors import REFUSAL, media_type_error, rest_payload
 from rota.a2a.handler import REQUEST, Handler
 from rota.auth.issuers import Issuers
 from rota.auth.program_endpoints import ProgramEndpoint
 from rota.auth.routing import public_router
+from rota.limits.guard import RequestLimit
 from rota.platform import json
 from rota.platform.errors import (
     ApiError,
