@@ -125,6 +125,7 @@ async def test_the_scopes_of_a_credential_limit_what_it_can_do(
                 "AUTHORIZATION_ERROR",
                 "403",
             )
+            assert "This access token lacks the scope" in str(error.value)
     writes = await new_key(realm.person, ["tasks:write"])
     async with connected(realm.service, writes, binding) as client:
         # It can create a task, but not read how it goes on.
