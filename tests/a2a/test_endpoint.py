@@ -92,6 +92,27 @@ async def test_an_agent_has_a_card_and_a_url_of_its_own(
     assert (await rest(doors, secret, "/nobody/extendedAgentCard")).status_code == 404
 
 
+async def test_over_http_the_tenant_can_also_be_a_parameter(
+    doors: Service, somebody: Person, secret: str
+) -> None:
+    sent = {"tenant": "writer", "message": {**SENT["message"], "metadata": {}}}
+    sent["configuration"] = {"returnImmediately": True}
+    sent["metadata"] = {"rota": {"approveFirst": True}}
+    answer = await rest(doors, secret, "/message:send", sent)
+    assert answer.status_code == 200, answer.text
+    task = answer.json()["task"]
+    assert task["metadata"]["rota"]["assignedAgent"] == "writer"
+    for tenant, total, status in (("writer", 1, 200), ("careful", 0, 404)):
+        found = await rest(doors, secret, f"/tasks?tenant={tenant}")
+        assert found.json()["totalSize"] == total
+        path = f"/tasks/{task['id']}"
+        assert (await rest(doors, secret, f"{path}?tenant={tenant}")).status_code == status
+    other = await rest(doors, secret, f"{path}:cancel", {"tenant": "careful"})
+    assert other.status_code == 404
+    own = await rest(doors, secret, f"{path}:cancel", {"tenant": "writer"})
+    assert own.json()["status"]["state"] == "TASK_STATE_CANCELED"
+
+
 async def test_without_a_name_the_agent_that_fits_the_work_gets_it(
     doors: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:

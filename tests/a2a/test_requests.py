@@ -1,5 +1,6 @@
 """What the endpoints refuse before an operation begins, and how they say so."""
 
+import json
 from typing import Any
 
 import pytest
@@ -103,3 +104,83 @@ async def test_the_endpoints_refuse_what_is_not_the_protocol(doors: Service, sec
     assert slash.status_code == 415
     error = (await rpc(doors, secret, "tasks/get")).json()["error"]
     assert error["code"] == -32601
+
+
+@pytest.mark.parametrize("version", ["", "0.3"])
+async def test_a_request_of_another_version_learns_which_header_to_send(
+    doors: Service, secret: str, version: str
+) -> None:
+    headers = {"A2A-Version": version, "X-Request-Id": "req-18"}
+    # A client of version 0.3 also calls methods by other names.
+    answers = [
+        (await rpc(doors, secret, "message/send", headers=headers)).json()["error"],
+        (await rest(doors, secret, headers=headers)).json()["error"],
+    ]
+    for error in answers:
+        assert "Send the header A2A-Version: 1.0." in error["message"]
+        [info] = error.get("data") or error["details"]
+        assert info["reason"] == "VERSION_NOT_SUPPORTED"
+        assert info["metadata"]["requestId"] == "req-18"
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "words"),
+    [
+        ([], -32600, "must be one JSON object"),
+        (None, -32600, "must be one JSON object"),
+        ({"id": 7, "method": "ListTasks"}, -32600, '"jsonrpc": "2.0"'),
+        ({"jsonrpc": "2.0", "id": 7}, -32600, "has no method"),
+        ({"jsonrpc": "2.0", "id": 7, "method": "tasks/get"}, -32601, "are SendMessage, "),
+        ({"jsonrpc": "2.0", "id": 7, "method": "GetTask", "params": []}, -32602, "params: must"),
+    ],
+)
+async def test_what_is_not_a_call_is_refused_in_plain_words(
+    doors: Service, secret: str, call: Any, code: int, words: str
+) -> None:
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "Content-Type": "application/json",
+        "A2A-Version": "1.0",
+    }
+    body = json.dumps(call)
+    answer = (await doors.http.post("/a2a", content=body, headers=headers)).json()
+    assert (answer["error"]["code"], answer["id"]) == (code, 7 if call else None)
+    assert words in answer["error"]["message"]
+    assert "requestId" in answer["error"]["data"][0]["metadata"]
+
+
+async def test_a_body_that_is_not_an_object_is_refused(doors: Service, secret: str) -> None:
+    headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0"}
+    for body in (b"[]", b"null", b"1"):
+        sent = {**headers, "Content-Type": "application/json"}
+        answer = await doors.http.post("/a2a/message:send", content=body, headers=sent)
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].startswith("The request body must be one JSON")
+
+
+async def test_missing_fields_are_named_as_the_client_writes_them(
+    doors: Service, secret: str
+) -> None:
+    # Roles had other names in version 0.3.
+    sent = {"message": {"role": "user", "parts": [{"text": "Hello"}]}}
+    before = await _calls(doors)
+    answers = [
+        (await rpc(doors, secret, "SendMessage", sent)).json()["error"],
+        (await rest(doors, secret, "/message:send", sent)).json()["error"],
+    ]
+    for error in answers:
+        assert error["message"] == (
+            "The request is not valid. message.messageId: Field is required.; "
+            "message.role: must be ROLE_USER"
+        )
+        info = (error.get("data") or error["details"])[0]["metadata"]
+        assert info["code"] == "VALIDATION_ERROR"
+        assert "requestId" in info
+    assert await _calls(doors) - before == 2
+
+
+async def _calls(service: Service) -> float:
+    """How many messages were refused because of what is in them."""
+    name = 'rota_a2a_calls_total{operation="SendMessage",outcome="VALIDATION_ERROR"} '
+    metrics = (await service.http.get("/metrics")).text
+    return sum(float(line.removeprefix(name)) for line in metrics.splitlines() if name in line)

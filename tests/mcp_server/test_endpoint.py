@@ -65,6 +65,20 @@ async def test_bodies_that_are_not_messages_are_refused(
     assert answer.status_code == status, answer.text
 
 
+@pytest.mark.parametrize("body", [b"[]", b"null", b'"x"'])
+async def test_a_body_that_is_not_an_object_is_refused_in_plain_words(
+    doors: Service, secret: str, generation: Generation, body: bytes
+) -> None:
+    headers, _ = envelope(generation, "tools/list")
+    headers |= {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    answer = await doors.http.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == {
+        "code": -32600,
+        "message": "The request body must be one JSON object. Send one request at a time.",
+    }
+
+
 async def test_a_body_must_be_json(doors: Service, secret: str, generation: Generation) -> None:
     headers, _ = envelope(generation, "tools/list")
     headers |= {"Authorization": f"Bearer {secret}", "Content-Type": "text/plain"}
