@@ -19,6 +19,15 @@ from tests.service import Service
 Binding = Literal["JSONRPC", "HTTP+JSON"]
 BINDINGS: tuple[Binding, ...] = ("JSONRPC", "HTTP+JSON")
 VERSION = {"A2A-Version": "1.0"}
+# A message as JSON.
+SENT: dict[str, Any] = {
+    "message": {
+        "messageId": "1",
+        "role": "ROLE_USER",
+        "parts": [{"text": "Hello"}],
+        "metadata": {"rota": {"agent": "writer", "approveFirst": True}},
+    }
+}
 # The statuses of the REST API, by the state of the protocol.
 STATUS_OF = {
     "TASK_STATE_SUBMITTED": "PENDING",

@@ -14,7 +14,7 @@ from tests.assertions import assert_error
 from tests.auth.forge import unsigned
 from tests.auth.program_realm import Realm, started_realm
 from tests.auth.provider import CLIENT_ID
-from tests.mcp_server.clients import PROGRAM, new_key
+from tests.programs import PROGRAM, assert_challenge, assert_metadata, new_key
 from tests.service import Service
 
 
@@ -22,11 +22,6 @@ from tests.service import Service
 async def realm(stack: Stack) -> AsyncIterator[Realm]:
     async with started_realm(stack, "/a2a", variant="b", name="a2a_realm") as started:
         yield started
-
-
-def _assert_challenge(service: Service, answer: httpx.Response) -> None:
-    url = f"{service.settings.public_url}/.well-known/oauth-protected-resource/a2a"
-    assert f'resource_metadata="{url}"' in answer.headers["WWW-Authenticate"]
 
 
 async def _every_door(
@@ -80,14 +75,14 @@ REFUSED: dict[str, Callable[[Realm], str]] = {
 async def test_other_credentials_are_refused(realm: Realm, name: str) -> None:
     for answer in await _every_door(realm.service, REFUSED[name](realm)):
         assert_error(answer, 401, "AUTHENTICATION_ERROR")
-        _assert_challenge(realm.service, answer)
+        assert_challenge(realm, answer)
 
 
 async def test_requests_without_a_credential_learn_where_to_get_one(realm: Realm) -> None:
     for headers in ({}, {"Authorization": "Basic eDp5"}, {"Authorization": "Bearer"}):
         for answer in await _every_door(realm.service, None, headers):
             assert_error(answer, 401, "AUTHENTICATION_ERROR")
-            _assert_challenge(realm.service, answer)
+            assert_challenge(realm, answer)
 
 
 async def test_sessions_and_keys_that_can_approve_are_refused(realm: Realm) -> None:
@@ -99,7 +94,7 @@ async def test_sessions_and_keys_that_can_approve_are_refused(realm: Realm) -> N
         for answer in await _every_door(realm.service, credential):
             assert_error(answer, 403, "AUTHORIZATION_ERROR")
             assert words in answer.json()["error"]["message"]
-            _assert_challenge(realm.service, answer)
+            assert_challenge(realm, answer)
     cookie = {"Cookie": f"rota={realm.person.token}", "Sec-Fetch-Site": "same-origin"}
     for answer in await _every_door(realm.service, None, cookie):
         assert answer.status_code == 403
@@ -130,6 +125,7 @@ async def test_the_scopes_of_a_credential_limit_what_it_can_do(
                 "AUTHORIZATION_ERROR",
                 "403",
             )
+            assert "This access token lacks the scope" in str(error.value)
     writes = await new_key(realm.person, ["tasks:write"])
     async with connected(realm.service, writes, binding) as client:
         # It can create a task, but not read how it goes on.
@@ -151,14 +147,7 @@ async def test_the_official_client_reports_a_refused_credential(
 
 
 async def test_the_metadata_and_the_card_name_the_identity_providers(realm: Realm) -> None:
-    answer = await realm.service.http.get("/.well-known/oauth-protected-resource/a2a")
-    assert answer.json() == {
-        "resource": realm.audience,
-        "resource_name": "Rota",
-        "authorization_servers": [realm.provider.issuer],
-        "scopes_supported": PROGRAM,
-        "bearer_methods_supported": ["header"],
-    }
+    await assert_metadata(realm, "/a2a")
     card = (await realm.service.http.get("/.well-known/agent-card.json")).json()
     schemes = card["securitySchemes"]
     assert schemes["bearer"]["httpAuthSecurityScheme"]["scheme"] == "Bearer"

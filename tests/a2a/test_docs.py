@@ -1,7 +1,10 @@
 """docs/a2a.md agrees with the agent."""
 
+import asyncio
 import json
 import re
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 from a2a.types import a2a_pb2 as wire
@@ -11,6 +14,8 @@ from rota.a2a.creating import MAX_AGENTS
 from rota.a2a.handler import MAX_WAIT_S
 from rota.a2a.messages import MessageWork
 from rota.a2a.results import STATE_OF
+from tests.runs.runner import Runner
+from tests.runs.scripted import Scripted, says
 
 PAGE = (Path(__file__).parents[2] / "docs" / "a2a.md").read_text()
 
@@ -41,3 +46,24 @@ def test_every_operation_is_documented() -> None:
     named = set(re.findall(r"^\| `(\w+)` \|", section("Operations"), re.MULTILINE))
     methods = {method.name for method in wire.DESCRIPTOR.services_by_name["A2AService"].methods}
     assert named == {name for name in methods if "PushNotification" not in name}
+
+
+async def test_the_program_of_the_page_prints_the_result(
+    runner: Runner, scripted: Scripted, key: str
+) -> None:
+    script = await scripted.script(says("Written."))
+    [code] = re.findall(r"```python\n(.*?)```", section("Connect"), re.DOTALL)
+    for shown, used in (
+        ("https://rota.example.com", runner.service.settings.public_url),
+        ("rota_…", key),
+        ("process-writer", "writer"),
+        ("Write a checklist for new colleagues.", f"Please. {script}"),
+    ):
+        assert shown in code
+        code = code.replace(shown, used)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=PIPE)
+    printed, _ = await process.communicate()
+    lines = printed.decode().splitlines()
+    assert process.returncode == 0
+    assert lines[0].startswith("task_")
+    assert lines[-2:] == ["Written.", "TASK_STATE_COMPLETED"]

@@ -4,9 +4,9 @@ import pytest
 from a2a.types import a2a_pb2 as wire
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
-from tests.a2a.client import Binding, connected, message, rest
+from tests.a2a.client import Binding, connected, message, refusal, rest, rpc
 from tests.runs.runner import Runner
-from tests.service import Person
+from tests.service import Person, Service
 
 
 async def test_pages_continue_after_the_last_task_while_new_ones_come(
@@ -86,10 +86,24 @@ async def test_wrong_filters_are_named(runner: Runner, key: str, binding: Bindin
             {"page_token": "ÿ"},
             {"history_length": -1},
         ):
-            with pytest.raises(InvalidParamsError):
+            with pytest.raises(InvalidParamsError, match="The request is not valid") as error:
                 await client.list(**filters)
+            assert refusal(error.value)["code"] == "VALIDATION_ERROR"
         with pytest.raises(UnsupportedOperationError, match="GET /api/events"):
             await client.list(status_timestamp_after={"seconds": 1})
+
+
+@pytest.mark.parametrize("status", ["COMPLETED", "completed", "TASK_STATE_DONE"])
+async def test_a_state_that_does_not_exist_is_refused_and_lists_nothing(
+    doors: Service, secret: str, status: str
+) -> None:
+    for answer in (
+        await rest(doors, secret, f"/tasks?status={status}"),
+        await rpc(doors, secret, "ListTasks", {"status": status}),
+    ):
+        assert "status: must be one of TASK_STATE_SUBMITTED" in answer.json()["error"]["message"]
+    for none in ("", "TASK_STATE_UNSPECIFIED"):
+        assert (await rest(doors, secret, f"/tasks?status={none}")).status_code == 200
 
 
 async def test_artifacts_are_listed_on_request_only(

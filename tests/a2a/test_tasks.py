@@ -22,7 +22,7 @@ from tests.a2a.client import (
     refusal,
     state,
 )
-from tests.mcp_server.clients import new_key, signed_in
+from tests.programs import new_key, signed_in
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person

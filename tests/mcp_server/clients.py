@@ -10,44 +10,11 @@ from mcp.client.extension import ClientExtension
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client
-from tests.runs.runner import until
-from tests.service import Person, Service
-from tests.tasks.world import HIGHEST_TIER
+from tests.service import Service
 
 Generation = Literal["legacy", "2026-07-28"]
 GENERATIONS: tuple[Generation, ...] = ("legacy", "2026-07-28")
 VERSIONS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
-
-PROGRAM = ["tasks:read", "tasks:write", "agents:read"]
-
-
-async def new_key(person: Person, scopes: Sequence[str] | None = tuple(PROGRAM)) -> str:
-    body: dict[str, Any] = {"name": "A program"}
-    if scopes is not None:
-        body["scopes"] = list(scopes)
-    answer = await person.post("/api/keys", body)
-    assert answer.status_code == 201, answer.text
-    secret: str = answer.json()["secret"]
-    return secret
-
-
-async def signed_in(service: Service) -> Person:
-    """A person with a new account of the highest tier, whose rate limit allows many requests."""
-    person = await service.sign_in()
-    async with service.owner() as connection:
-        await connection.execute(
-            "UPDATE accounts SET tier = $2 WHERE id = $1",
-            person.user_id,
-            HIGHEST_TIER[service.variant],
-        )
-
-    async def tier() -> str:
-        shown: str = (await person.get("/api/me")).json()["effectiveTier"]
-        return shown.lower()
-
-    # The service looks a session up again after half a second.
-    await until(tier, lambda seen: seen == HIGHEST_TIER[service.variant])
-    return person
 
 
 def url_of(service: Service) -> str:

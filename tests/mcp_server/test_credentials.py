@@ -3,7 +3,6 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-import httpx
 import pytest
 
 from rota.dev.stack import Stack
@@ -11,8 +10,8 @@ from tests.assertions import assert_error
 from tests.auth.forge import WITHOUT, Mint, by, unsigned
 from tests.auth.program_realm import Realm, started_realm
 from tests.auth.provider import CLIENT_ID
-from tests.mcp_server.clients import PROGRAM, Generation, call, connected, new_key, post, refusal
-from tests.service import Service
+from tests.mcp_server.clients import Generation, call, connected, post, refusal
+from tests.programs import PROGRAM, assert_challenge, assert_metadata, new_key
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +114,7 @@ async def test_other_tokens_are_refused(realm: Realm, name: str) -> None:
     answer = await post(realm.service, REFUSED_TOKENS[name](realm))
     assert_error(answer, 401, "AUTHENTICATION_ERROR")
     assert realm.audience in answer.json()["error"]["message"]
-    _assert_challenge(realm.service, answer)
-
-
-def _assert_challenge(service: Service, answer: httpx.Response) -> None:
-    url = f"{service.settings.public_url}/.well-known/oauth-protected-resource/mcp"
-    assert f'resource_metadata="{url}"' in answer.headers["WWW-Authenticate"]
+    assert_challenge(realm, answer)
 
 
 @pytest.mark.parametrize("proof", [{"jkt": "a" * 43}, {"x5t#S256": "b" * 43}, {}, None])
@@ -164,7 +158,7 @@ async def test_sessions_and_keys_that_can_approve_are_refused(
         answer = await post(realm.service, credential, generation=generation)
         assert_error(answer, 403, "AUTHORIZATION_ERROR")
         assert words in answer.json()["error"]["message"]
-        _assert_challenge(realm.service, answer)
+        assert_challenge(realm, answer)
 
 
 async def test_the_session_cookie_is_refused(realm: Realm) -> None:
@@ -182,19 +176,12 @@ async def test_requests_without_a_valid_credential_learn_where_to_get_one(
     headers = {} if authorization is None else {"Authorization": authorization}
     answer = await post(realm.service, None, headers=headers, generation=generation)
     assert_error(answer, 401, "AUTHENTICATION_ERROR")
-    _assert_challenge(realm.service, answer)
+    assert_challenge(realm, answer)
 
 
 async def test_the_metadata_names_the_identity_providers(realm: Realm) -> None:
     for path in ("/mcp", ""):
-        answer = await realm.service.http.get(f"/.well-known/oauth-protected-resource{path}")
-        assert answer.json() == {
-            "resource": realm.audience,
-            "resource_name": "Rota",
-            "authorization_servers": [realm.provider.issuer],
-            "scopes_supported": PROGRAM,
-            "bearer_methods_supported": ["header"],
-        }
+        await assert_metadata(realm, path)
 
 
 async def test_the_default_scopes_of_a_key_are_enough(realm: Realm, generation: Generation) -> None:

@@ -7,11 +7,10 @@ import pytest
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
-from tests.mcp_server.clients import Generation, call, connected, envelope, new_key, post, refusal
+from tests.mcp_server.clients import Generation, call, connected, envelope, post, refusal
+from tests.programs import ALLOWED
 from tests.runs.runner import CATALOG
 from tests.service import Person, Service
-
-ALLOWED = "https://app.example.com"
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +21,6 @@ async def doors(stack: Stack) -> AsyncIterator[Service]:
     ) as service:
         await sync(service.database_url, CATALOG)
         yield service
-
-
-@pytest.fixture
-async def somebody(doors: Service) -> Person:
-    return await doors.sign_in()
-
-
-@pytest.fixture
-async def secret(somebody: Person) -> str:
-    return await new_key(somebody)
 
 
 async def test_only_pages_of_allowed_origins_can_use_it(
@@ -74,6 +63,20 @@ async def test_bodies_that_are_not_messages_are_refused(
     headers |= {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
     answer = await doors.http.post("/mcp", content=body, headers=headers)
     assert answer.status_code == status, answer.text
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b'"x"'])
+async def test_a_body_that_is_not_an_object_is_refused_in_plain_words(
+    doors: Service, secret: str, generation: Generation, body: bytes
+) -> None:
+    headers, _ = envelope(generation, "tools/list")
+    headers |= {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+    answer = await doors.http.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == {
+        "code": -32600,
+        "message": "The request body must be one JSON object. Send one request at a time.",
+    }
 
 
 async def test_a_body_must_be_json(doors: Service, secret: str, generation: Generation) -> None:

@@ -7,7 +7,8 @@ from uuid import uuid4
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp_types import CallToolResult, Request, RequestParams, Result
 
-from tests.mcp_server.clients import call, connected, new_key, post, signed_in
+from tests.mcp_server.clients import call, connected, post
+from tests.programs import new_key, signed_in
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person, Service

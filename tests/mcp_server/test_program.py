@@ -15,7 +15,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp import Client
 from rota.dev.stack import Stack
 from tests.cli.terminal import UNSET
-from tests.mcp_server.clients import PROGRAM, Generation, call, new_key
+from tests.mcp_server.clients import Generation, call
+from tests.programs import PROGRAM, new_key
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, says
 from tests.service import Person, Service

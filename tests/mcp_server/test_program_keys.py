@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.mcp_server.clients import PROGRAM
 from tests.mcp_server.test_program import ended, url_of, variables
+from tests.programs import PROGRAM
 from tests.service import Person, Service
 
 

@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
-from tests.mcp_server.clients import Generation, call, connected, new_key, refusal, signed_in
+from tests.mcp_server.clients import Generation, call, connected, refusal
+from tests.programs import new_key, signed_in
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person

@@ -15,8 +15,8 @@ import pytest
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
-from tests.mcp_server.clients import new_key
 from tests.mcp_server.forwarding import forwarding
+from tests.programs import new_key
 from tests.runs.runner import CATALOG
 from tests.service import Service
 

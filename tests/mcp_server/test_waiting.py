@@ -7,15 +7,8 @@ import httpx
 import pytest
 
 from rota.events.stream import OPEN
-from tests.mcp_server.clients import (
-    Generation,
-    call,
-    connected,
-    envelope,
-    new_key,
-    refusal,
-    signed_in,
-)
+from tests.mcp_server.clients import Generation, call, connected, envelope, refusal
+from tests.programs import new_key, signed_in
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, says
 from tests.service import Person, Service

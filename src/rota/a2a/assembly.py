@@ -73,11 +73,11 @@ class A2aAssembly:
         # What imports the SDK.
         from rota.a2a.cards import Cards
         from rota.a2a.creating import Creating
-        from rota.a2a.following import Following
         from rota.a2a.handler import Handler
         from rota.a2a.listing import Listing
         from rota.a2a.results import Presenter
         from rota.a2a.routes import a2a_routes
+        from rota.tasks.following import Following
 
         # It logs what clients send. Edge logs requests, and errors are logged where they happen.
         logging.getLogger("a2a").setLevel(logging.CRITICAL)

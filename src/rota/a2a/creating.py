@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import orjson
 from starlette.types import Scope
 
-from rota.a2a.errors import MessageIdReused, RequestLimit
-from rota.a2a.following import Following, Known
+from rota.a2a.errors import MessageIdReused
 from rota.a2a.messages import NewWork
 from rota.agents.access import AgentAccess
 from rota.agents.catalog import Catalog, NoAgentMatches
 from rota.agents.model import Agent, AgentVersion
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed
-from rota.limits.guard import charge_as_ai, too_many
+from rota.limits.guard import charge_as_ai
 from rota.platform import ids
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.idempotency import IdempotencyKeyReused
+from rota.tasks.following import Following, Known
 from rota.tasks.service import Tasks
 
 AGENT_READER = allowed("agents:read")
@@ -51,10 +51,7 @@ class Creating:
     async def open_agents(self, caller: Caller, scope: Scope) -> Sequence[Agent]:
         """The agents that the account can give a task to."""
         await _count(caller, scope)
-        found = await self._catalog.page(
-            caller, department=None, rank=None, search=None, page=1, limit=MAX_AGENTS
-        )
-        return [each for each in found.agents if not self._access.locked(each, caller.tier)]
+        return await self._catalog.open_agents(caller, self._access, MAX_AGENTS)
 
     async def _chosen(self, caller: Caller, scope: Scope, text: str) -> str:
         await _count(caller, scope)
@@ -75,5 +72,4 @@ class Creating:
 async def _count(caller: Caller, scope: Scope) -> None:
     """Reading the catalog counts as it does in the REST API."""
     AGENT_READER.check(caller)
-    if (wait_s := await charge_as_ai(scope)) is not None:
-        raise RequestLimit(too_many(wait_s), retry_after_s=wait_s)
+    await charge_as_ai(scope)

@@ -20,15 +20,18 @@ from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
+    MethodNotFoundError,
     TaskNotCancelableError,
     TaskNotFoundError,
+    VersionNotSupportedError,
 )
+from google.protobuf.message import Message
 from prometheus_client import Counter
 
+from rota.a2a.envelope import NotACall, UnknownMethod, VersionRefused, check_required
 from rota.platform.errors import (
     ApiError,
     Conflict,
-    RateLimited,
     UnsupportedMediaType,
     ValidationFailed,
 )
@@ -52,13 +55,10 @@ _STATUS_NAMES = {
     403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
     409: "ABORTED",
+    415: "INVALID_ARGUMENT",
     429: "RESOURCE_EXHAUSTED",
     503: "UNAVAILABLE",
 }
-
-
-class RequestLimit(RateLimited):
-    code = "RATE_LIMIT_EXCEEDED"
 
 
 class MessageIdReused(Conflict):
@@ -68,16 +68,21 @@ class MessageIdReused(Conflict):
         )
 
 
+# The errors of the protocol, by those of this service. The first that fits is used.
+_KINDS: tuple[tuple[type[ApiError], type[A2AError]], ...] = (
+    (TaskNotFound, TaskNotFoundError),
+    (TransitionRefused, TaskNotCancelableError),
+    (VersionRefused, VersionNotSupportedError),
+    (UnknownMethod, MethodNotFoundError),
+    (UnsupportedMediaType, ContentTypeNotSupportedError),
+    (NotACall, InvalidRequestError),
+    (ValidationFailed, InvalidParamsError),
+)
+
+
 def protocol_error(error: ApiError) -> A2AError:
-    kind: type[A2AError] = InvalidRequestError
-    if isinstance(error, TaskNotFound):
-        kind = TaskNotFoundError
-    elif isinstance(error, TransitionRefused):
-        kind = TaskNotCancelableError
-    elif isinstance(error, ValidationFailed):
-        kind = InvalidParamsError
-    elif error.status >= 500:
-        kind = InternalError
+    other = InternalError if error.status >= 500 else InvalidRequestError
+    kind = next((kind for own, kind in _KINDS if isinstance(error, own)), other)
     return kind(error.message, data=_metadata(error))
 
 
@@ -101,23 +106,25 @@ def refused(kind: type[A2AError], message: str, **metadata: str) -> A2AError:
     return kind(message, data=_request() | metadata)
 
 
-def media_type_error(error: UnsupportedMediaType) -> A2AError:
-    return ContentTypeNotSupportedError(error.message, data=_metadata(error))
-
-
 def rest_payload(error: ApiError) -> dict[str, Any]:
     """The body of the HTTP+JSON binding, with the status of the REST API."""
     payload: dict[str, Any] = build_rest_error_payload(protocol_error(error))
-    payload["error"]["code"] = error.status
-    payload["error"]["status"] = _STATUS_NAMES.get(error.status, "INTERNAL")
+    if payload["error"]["code"] != error.status:
+        payload["error"]["code"] = error.status
+        payload["error"]["status"] = _STATUS_NAMES.get(error.status, "INTERNAL")
     return payload
 
 
 @contextmanager
-def reported(operation: str, context: ServerCallContext) -> Iterator[None]:
-    """Counts a call, and turns its error into one of the protocol."""
+def reported(
+    operation: str, context: ServerCallContext, params: Message | None = None
+) -> Iterator[None]:
+    """Counts a call, checks that its parameters are complete, and turns its error into one of the
+    protocol."""
     outcome = "ok"
     try:
+        if params is not None:
+            check_required(params)
         yield
     except (GeneratorExit, asyncio.CancelledError):
         outcome = "closed"

@@ -8,18 +8,16 @@ import contextlib
 from collections.abc import AsyncGenerator
 
 from a2a.server.context import ServerCallContext
-from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
+from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.types import a2a_pb2 as wire
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
-from a2a.utils.task import validate_history_length
 from starlette.requests import Request
 
 from rota.a2a.assembly import PATH
 from rota.a2a.cards import Cards
 from rota.a2a.creating import Creating
 from rota.a2a.errors import refused, reported
-from rota.a2a.following import Following, Known
-from rota.a2a.listing import Listing
+from rota.a2a.listing import Listing, check_status
 from rota.a2a.messages import check_configuration, new_work, no_push
 from rota.a2a.results import Presenter, Update, context_of
 from rota.auth.access_tokens import AccessTokens, check_program, still_allowed
@@ -27,16 +25,19 @@ from rota.auth.caller import Caller
 from rota.auth.routing import allowed, renewed_caller
 from rota.events.stream import StillAllowed
 from rota.platform import ids
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.tasks.bodies import PatchTask
 from rota.tasks.errors import TaskNotFound
+from rota.tasks.following import Following, Known
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
 from rota.tasks.states import TERMINAL
 
 # A call that waits for a task returns it after this time, however far it is.
 MAX_WAIT_S = 300
-# Where a context has the HTTP request.
+# Where a context has the HTTP request, and the parameters as the client has sent them.
 REQUEST = "request"
+SENT = "sent"
 
 READER = allowed("tasks:read")
 WRITER = allowed("tasks:write")
@@ -64,12 +65,11 @@ class Handler(RequestHandler):
         self._cards = cards
         self._credentials = credentials
 
-    @validate_request_params
     async def on_message_send(
         self, params: wire.SendMessageRequest, context: Context
     ) -> wire.Task | wire.Message:
-        with reported("SendMessage", context):
-            validate_history_length(params.configuration)
+        with reported("SendMessage", context, params):
+            history = _history(params.configuration)
             caller = await self._caller(context, WRITER)
             waits = not params.configuration.return_immediately
             with contextlib.ExitStack() as stack:
@@ -79,31 +79,26 @@ class Handler(RequestHandler):
                     stack.enter_context(self._following.place(caller))
                 known = await self._accepted(params, context, caller)
                 task = await self._waited(context, caller, known) if waits else known.task
-            return self._presenter.task(
-                caller.account_id, task, _history(params.configuration, None)
-            )
+            return self._presenter.task(caller.account_id, task, history)
 
-    @validate_request_params
     async def on_message_send_stream(
         self, params: wire.SendMessageRequest, context: Context
     ) -> Events:
-        with reported("SendStreamingMessage", context):
-            validate_history_length(params.configuration)
+        with reported("SendStreamingMessage", context, params):
+            history = _history(params.configuration)
             caller = READER.check(await self._caller(context, WRITER))
             with self._following.place(caller):
                 known = await self._accepted(params, context, caller)
-                history = _history(params.configuration, None)
                 async with contextlib.aclosing(
                     self._stream(context, caller, known, history)
                 ) as events:
                     async for event in events:
                         yield event
 
-    @validate_request_params
     async def on_subscribe_to_task(
         self, params: wire.SubscribeToTaskRequest, context: Context
     ) -> Events:
-        with reported("SubscribeToTask", context):
+        with reported("SubscribeToTask", context, params):
             caller = await self._caller(context, READER)
             with self._following.place(caller):
                 known = await self._following.known(caller, ids.from_wire("task", params.id))
@@ -120,25 +115,23 @@ class Handler(RequestHandler):
                     async for event in events:
                         yield event
 
-    @validate_request_params
     async def on_get_task(self, params: wire.GetTaskRequest, context: Context) -> wire.Task:
-        with reported("GetTask", context):
-            validate_history_length(params)
+        with reported("GetTask", context, params):
+            history = _history(params)
             caller = await self._caller(context, READER)
             task = await self._tasks.get(caller, ids.from_wire("task", params.id))
             _check_tenant(context, task)
-            return self._presenter.task(caller.account_id, task, _history(params, None))
+            return self._presenter.task(caller.account_id, task, history)
 
-    @validate_request_params
     async def on_list_tasks(
         self, params: wire.ListTasksRequest, context: Context
     ) -> wire.ListTasksResponse:
-        with reported("ListTasks", context):
-            validate_history_length(params)
-            caller = await self._caller(context, READER)
-            found = await self._listing.page(caller, params, context.tenant or None)
+        with reported("ListTasks", context, params):
             # A list has only the messages that the client asks for.
-            history = _history(params, 0)
+            history = _history(params) or 0
+            caller = await self._caller(context, READER)
+            check_status(params, context.state[SENT].get("status"))
+            found = await self._listing.page(caller, params, context.tenant or None)
             return wire.ListTasksResponse(
                 tasks=[
                     self._presenter.task(caller.account_id, each, history) for each in found.tasks
@@ -148,9 +141,8 @@ class Handler(RequestHandler):
                 total_size=found.total,
             )
 
-    @validate_request_params
     async def on_cancel_task(self, params: wire.CancelTaskRequest, context: Context) -> wire.Task:
-        with reported("CancelTask", context):
+        with reported("CancelTask", context, params):
             caller = await self._caller(context, WRITER)
             task_id = ids.from_wire("task", params.id)
             if context.tenant:
@@ -291,6 +283,8 @@ def _check_tenant(context: Context, task: Task) -> None:
 
 def _history(
     config: wire.SendMessageConfiguration | wire.GetTaskRequest | wire.ListTasksRequest,
-    default: int | None,
 ) -> int | None:
-    return config.history_length if config.HasField("history_length") else default
+    """How many messages the client wants at most. None if it does not say."""
+    if config.history_length < 0:
+        raise ValidationFailed.of(FieldError("historyLength", "must be 0 or more"))
+    return config.history_length if config.HasField("history_length") else None

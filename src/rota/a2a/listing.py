@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from a2a.types import a2a_pb2 as wire
-from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE
+from a2a.utils.constants import DEFAULT_LIST_TASKS_PAGE_SIZE, MAX_LIST_TASKS_PAGE_SIZE
 from a2a.utils.errors import UnsupportedOperationError
-from a2a.utils.task import validate_page_size
 
 from rota.a2a.errors import refused
 from rota.a2a.results import STATUS_OF
@@ -38,7 +37,9 @@ class Listing:
         size = DEFAULT_LIST_TASKS_PAGE_SIZE
         if params.HasField("page_size"):
             size = params.page_size
-            validate_page_size(size)
+            if not 1 <= size <= MAX_LIST_TASKS_PAGE_SIZE:
+                most = MAX_LIST_TASKS_PAGE_SIZE
+                raise ValidationFailed.of(FieldError("pageSize", f"must be from 1 to {most}"))
         if params.HasField("status_timestamp_after"):
             raise refused(
                 UnsupportedOperationError,
@@ -78,6 +79,14 @@ class Listing:
             not filters.statuses or task.status in filters.statuses
         )
         return task if fits and task.project_id is None else None
+
+
+def check_status(params: wire.ListTasksRequest, sent: object) -> None:
+    """Refuses a state that does not exist. The SDK takes it for none, and all tasks would match."""
+    none = wire.TASK_STATE_UNSPECIFIED
+    if params.status == none and str(sent or "") not in ("", "0", wire.TaskState.Name(none)):
+        states = ", ".join(map(wire.TaskState.Name, STATUS_OF))
+        raise ValidationFailed.of(FieldError("status", f"must be one of {states}"))
 
 
 def _token_of(task_id: UUID) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from a2a.server.context import ServerCallContext
+from a2a.server.jsonrpc_models import JSONParseError
 from a2a.server.request_handlers.response_helpers import (
     agent_card_to_dict,
     build_error_response,
@@ -17,7 +18,6 @@ from a2a.server.routes import (
 )
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, VERSION_HEADER
-from a2a.utils.error_handlers import build_rest_error_payload
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,25 +26,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rota.a2a.assembly import PATH
 from rota.a2a.cards import Cards
-from rota.a2a.errors import REFUSAL, RequestLimit, media_type_error, rest_payload
-from rota.a2a.handler import REQUEST, Handler
+from rota.a2a.envelope import NotJson, check_version, params_of, read_object, version_of
+from rota.a2a.errors import REFUSAL, protocol_error, rest_payload
+from rota.a2a.handler import REQUEST, SENT, Handler
 from rota.auth.issuers import Issuers
 from rota.auth.program_endpoints import ProgramEndpoint
 from rota.auth.routing import public_router
-from rota.platform import json
-from rota.platform.errors import (
-    ApiError,
-    FieldError,
-    UnsupportedMediaType,
-    ValidationFailed,
-)
+from rota.limits.guard import RequestLimit
+from rota.platform.errors import ApiError, FieldError, UnsupportedMediaType, ValidationFailed
 from rota.platform.http.mounted import NamedRoute, replayed
 from rota.platform.http.responses import json_response
 
-MEDIA_TYPES = (b"application/json", b"application/a2a+json")
-PARSE_ERROR = -32700
 # Where a request keeps the error of the service, for the response.
 _REFUSALS = "rota.a2a.refusals"
+# And here the parameters of its operation, as the client has sent them.
+_SENT = "rota.a2a.sent"
 _CACHED = "public, max-age=300"
 
 
@@ -52,13 +48,17 @@ class Contexts(ServerCallContextBuilder):
     """What the operations know of a request."""
 
     def build(self, request: Request) -> ServerCallContext:
-        version = request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER)
+        sent = request.scope.get(_SENT, {})
+        tenant = sent.get("tenant")
         return ServerCallContext(
+            # The SDK takes it from the path, or from the parameters of JSON-RPC.
+            tenant=tenant if isinstance(tenant, str) else "",
             state={
-                "headers": {VERSION_HEADER: version or ""},
+                "headers": {VERSION_HEADER: version_of(request)},
                 REQUEST: request,
+                SENT: sent,
                 REFUSAL: request.scope.setdefault(_REFUSALS, []),
-            }
+            },
         )
 
 
@@ -82,45 +82,34 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         _check(self._program, scope)
-        body = await Request(scope, receive).body() if scope["method"] == "POST" else b""
-        if body or self._rpc:
-            try:
-                _check_body(scope, body)
-            except json.InvalidJson as error:
-                await self._not_json(error)(scope, receive, send)
-                return
-            except UnsupportedMediaType as error:
-                await self._not_supported(error)(scope, receive, send)
-                return
+        request = Request(scope, receive)
+        body = await request.body() if scope["method"] == "POST" else b""
+        sent: dict[str, Any] = dict(request.query_params)
+        try:
+            check_version(request)
+            if body or self._rpc:
+                sent = read_object(request, body)
+            scope[_SENT] = params_of(sent) if self._rpc else sent
+        except ApiError as error:
+            await self._refused(error, sent.get("id"))(scope, receive, send)
+            return
         if not self._rpc:
             send = _with_own_errors(scope, receive, send)
         await self._app(scope, replayed(body, receive), send)
 
-    def _not_json(self, error: json.InvalidJson) -> Response:
-        message = f"The request body is not valid JSON: {error}."
+    def _refused(self, error: ApiError, call_id: Any) -> Response:
         if not self._rpc:
-            return json_response(400, rest_payload(ValidationFailed.of(FieldError("", message))))
-        shown = {"code": PARSE_ERROR, "message": message}
-        return json_response(200, {"jsonrpc": "2.0", "id": None, "error": shown})
-
-    def _not_supported(self, error: UnsupportedMediaType) -> Response:
-        found = media_type_error(error)
-        if self._rpc:
-            return json_response(error.status, build_error_response(None, found))
-        payload = build_rest_error_payload(found)
-        payload["error"]["code"] = error.status
-        return json_response(error.status, payload)
-
-
-def _check_body(scope: Scope, body: bytes) -> None:
-    kind = dict(scope["headers"]).get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind not in MEDIA_TYPES:
-        raise UnsupportedMediaType(
-            "The request body must be JSON. Send the header Content-Type: application/json or "
-            "application/a2a+json."
+            return json_response(error.status, rest_payload(error))
+        shown = (
+            JSONParseError(message=error.message)
+            if isinstance(error, NotJson)
+            else protocol_error(error)
         )
-    # The SDK accepts more, such as texts that no database can store.
-    json.loads(body)
+        # Only these can be the ID of a call.
+        is_id = isinstance(call_id, str | int) and not isinstance(call_id, bool)
+        known = call_id if is_id else None
+        status = error.status if isinstance(error, UnsupportedMediaType) else 200
+        return json_response(status, build_error_response(known, shown))
 
 
 def _with_own_errors(scope: Scope, receive: Receive, send: Send) -> Send:

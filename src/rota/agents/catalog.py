@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rota.agents import queries
+from rota.agents.access import AgentAccess
 from rota.agents.model import Agent, AgentVersion, CatalogVersion, Department, Level
 from rota.agents.queries import Match, Page
 from rota.auth.caller import Caller
@@ -53,6 +54,11 @@ class Catalog:
                 limit=limit,
                 offset=(page - 1) * limit,
             )
+
+    async def open_agents(self, caller: Caller, access: AgentAccess, most: int) -> list[Agent]:
+        """Those of the first agents that the account can give a task to."""
+        found = await self.page(caller, department=None, rank=None, search=None, page=1, limit=most)
+        return [each for each in found.agents if not access.locked(each, caller.tier)]
 
     async def get(self, caller: Caller, name: str) -> AgentVersion:
         """The current version of an agent."""

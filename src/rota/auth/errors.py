@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from rota.auth.caller import Caller, Scope
 from rota.platform import ids
 from rota.platform.cell import Misdirected
 from rota.platform.errors import AuthenticationFailed, Conflict, Forbidden, NotFound, Unavailable
@@ -197,6 +198,13 @@ class KeyOfAnotherAccount(Forbidden):
             "This API key does not belong to the account in X-Service-Account. "
             f"It belongs to {ids.to_wire('acct', account_id)}."
         )
+
+
+class ScopeMissing(Forbidden):
+    def __init__(self, scope: Scope, caller: Caller) -> None:
+        kind = "access token" if caller.token else "API key"
+        remedy = "Request a token" if caller.token else "Create a key"
+        super().__init__(f"This {kind} lacks the scope {scope}. {remedy} that has it.")
 
 
 class SessionRequired(Forbidden):

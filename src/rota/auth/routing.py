@@ -20,10 +20,11 @@ from rota.auth.errors import (
     ApproverRequired,
     OwnerRequired,
     PersonalRequired,
+    ScopeMissing,
     SessionRequired,
 )
 from rota.auth.rights import ACTIONS, Right
-from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
+from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.description import documented
 from rota.platform.http.routes import Handler, Route, by_name
 
@@ -132,7 +133,7 @@ class allowed:  # noqa: N801
             raise SessionRequired
         for scope in self.scopes:
             if not caller.has_scope(scope):
-                raise Forbidden(f"This API key lacks the scope {scope}. Create a key that has it.")
+                raise ScopeMissing(scope, caller)
         if self.personal and caller.account_kind != "personal":
             raise PersonalRequired
         if self.right is not None and not caller.has_right(self.right):

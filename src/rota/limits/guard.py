@@ -23,7 +23,7 @@ from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_he
 from rota.limits.window import Window
 from rota.platform import ids
 from rota.platform.cell import FIND, ROUTING_HEADER
-from rota.platform.errors import ApiError, AuthenticationFailed
+from rota.platform.errors import ApiError, AuthenticationFailed, RateLimited
 from rota.platform.http.cors import PREFLIGHT
 from rota.platform.http.edge import Admission, as_api_error
 from rota.platform.http.responses import error_response, json_response
@@ -176,11 +176,19 @@ async def charge(scope: Scope, requests: int) -> Response | None:
     return None if result.allowed else _too_many_requests(result)
 
 
-async def charge_as_ai(scope: Scope) -> int | None:
+class RequestLimit(RateLimited):
+    code = "RATE_LIMIT_EXCEEDED"
+
+    def __init__(self, reset_s: int) -> None:
+        super().__init__(too_many(reset_s), retry_after_s=reset_s)
+
+
+async def charge_as_ai(scope: Scope) -> None:
     """Counts an admitted request as one to an AI endpoint, for requests whose path does not say
-    what they do. If it is one too many, the result is how many seconds to wait."""
+    what they do. Raises if it is one too many."""
     result: LimitResult = await scope[CHARGE](1, as_ai=True)
-    return None if result.allowed else result.reset_s
+    if not result.allowed:
+        raise RequestLimit(result.reset_s)
 
 
 def _count(scope: Scope, header: bytes) -> int:

@@ -17,6 +17,7 @@ from rota.mcp_server.task_handles import Handles
 from rota.mcp_server.waiting import Waiting
 from rota.platform.db import Database
 from rota.platform.settings import Settings
+from rota.tasks.following import Following
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 
@@ -43,7 +44,7 @@ class McpAssembly:
             db, authenticator, issuers, url.rstrip("/") + PATH, settings.cell
         )
         presenter = Presenter(url)
-        calls = Calls(tasks, catalog, agent_access, Waiting(tasks, streams), presenter)
+        calls = Calls(tasks, catalog, agent_access, Waiting(Following(tasks, streams)), presenter)
         self.server = McpServer(
             calls,
             Handles(calls, reviews, presenter),

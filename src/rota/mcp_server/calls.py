@@ -17,7 +17,7 @@ from rota.agents.model import Agent
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed
 from rota.events.stream import StillAllowed
-from rota.limits.guard import charge_as_ai, too_many
+from rota.limits.guard import charge_as_ai
 from rota.mcp_server.arguments import (
     AgentWork,
     FindAgents,
@@ -31,7 +31,6 @@ from rota.mcp_server.results import Presenter, failure, result, wire
 from rota.mcp_server.tools import AGENT_PREFIX, TOOL_NAMES
 from rota.mcp_server.waiting import Report, Waiting
 from rota.platform import ids
-from rota.platform.errors import RateLimited
 from rota.platform.http.edge import as_api_error
 from rota.tasks.bodies import PatchTask
 from rota.tasks.delegated import parsed, task_body
@@ -54,10 +53,6 @@ WRITER = allowed("tasks:write")
 AGENT_READER = allowed("agents:read")
 
 Arguments = Mapping[str, Any] | None
-
-
-class RequestLimit(RateLimited):
-    code = "RATE_LIMIT_EXCEEDED"
 
 
 class UnknownTool(Exception):
@@ -135,16 +130,12 @@ class Calls:
         """The agents that the caller can give a task to."""
         if not (caller.has_scope("agents:read") and caller.has_scope("tasks:write")):
             return []
-        found = await self._catalog.page(
-            caller, department=None, rank=None, search=None, page=1, limit=AGENTS_SCANNED
-        )
-        return [each for each in found.agents if not self._agent_access.locked(each, caller.tier)]
+        return await self._catalog.open_agents(caller, self._agent_access, AGENTS_SCANNED)
 
     async def _find_agents(self, call: Call, arguments: Arguments) -> Outcome:
         caller = AGENT_READER.check(call.caller)
         wanted = parsed(FindAgents, arguments)
-        if (wait_s := await charge_as_ai(call.scope)) is not None:
-            raise RequestLimit(too_many(wait_s), retry_after_s=wait_s)
+        await charge_as_ai(call.scope)
         found = await self._catalog.page(
             caller,
             department=wanted.department,

@@ -4,7 +4,7 @@ The protocol defines the bodies, so neither is part of the OpenAPI description.
 """
 
 from fastapi import APIRouter
-from mcp_types import PARSE_ERROR
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -38,17 +38,21 @@ class Endpoint:
         body = await Request(scope, receive).body()
         try:
             # The SDK accepts more, such as texts that no database can store.
-            json.loads(body)
+            sent = json.loads(body)
         except json.InvalidJson as error:
-            await _not_json(error)(scope, receive, send)
+            message = f"The request body is not valid JSON: {error}."
+            await _refused(PARSE_ERROR, message)(scope, receive, send)
+            return
+        if not isinstance(sent, dict):
+            message = "The request body must be one JSON object. Send one request at a time."
+            await _refused(INVALID_REQUEST, message)(scope, receive, send)
             return
         await self._server.handle(scope, replayed(body, receive), send)
 
 
-def _not_json(error: json.InvalidJson) -> Response:
-    message = f"The request body is not valid JSON: {error}."
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": message}}
-    return json_response(400, body)
+def _refused(code: int, message: str) -> Response:
+    error = {"code": code, "message": message}
+    return json_response(400, {"jsonrpc": "2.0", "id": None, "error": error})
 
 
 def mcp_server_routes(server: McpServer, program: ProgramEndpoint, issuers: Issuers) -> APIRouter:

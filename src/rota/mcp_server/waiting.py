@@ -7,15 +7,14 @@ sequence number, so a client that was interrupted continues where it was and mis
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from rota.auth.caller import Caller
-from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
-from rota.events.stream import BATCH, POLL_EVERY_S, StillAllowed, Streams
+from rota.events.stream import StillAllowed
+from rota.tasks.following import Following
 from rota.tasks.model import Task
-from rota.tasks.service import Tasks
 from rota.tasks.states import TERMINAL
 
 # A client that resets its timeout with each report never gives up.
@@ -34,9 +33,8 @@ class Waited:
 
 
 class Waiting:
-    def __init__(self, tasks: Tasks, streams: Streams) -> None:
-        self._tasks = tasks
-        self._streams = streams
+    def __init__(self, following: Following) -> None:
+        self._following = following
 
     async def wait(
         self,
@@ -47,49 +45,34 @@ class Waiting:
         still_allowed: StillAllowed,
         report: Report,
     ) -> Waited:
-        account_id = caller.account_id
-        # Before the task is read, so that no event falls between the two.
-        seen = await self._streams.last_sequence(account_id) if after is None else after
-        task = await self._tasks.get(caller, task_id)
+        known = await self._following.known(caller, task_id)
         # A review that the client knows of does not end the wait.
         news = after is None
-        # A client that continues first gets the events that it has missed.
-        if after is None and _is_over(task, news):
-            return Waited(task, seen, timed_out=False)
+        if after is not None:
+            # A client that continues first gets the events that it has missed.
+            known = replace(known, sequence=after)
+        elif _is_over(known.task, news):
+            return Waited(known.task, known.sequence, timed_out=False)
         loop = asyncio.get_running_loop()
-        ends_at, reported_at, reports = loop.time() + seconds, loop.time(), 0
-        # The credential was checked when the request began.
-        checked_at = loop.time()
+        task, seen, reports, reported_at = known.task, known.sequence, 0, loop.time()
         async with contextlib.AsyncExitStack() as stack:
-            stack.enter_context(self._streams.place(account_id))
-            woken = await stack.enter_async_context(self._streams.listening(account_id))
-            while True:
-                removed = woken.by_removal
-                woken.clear()
-                events = await self._streams.read(account_id, seen, task.id)
-                if removed or loop.time() - checked_at >= POLL_EVERY_S:
-                    checked_at = loop.time()
-                    if not await still_allowed(True):
-                        raise CredentialRevoked
-                for event in events:
+            stack.enter_context(self._following.place(caller))
+            changes = await stack.enter_async_context(
+                contextlib.aclosing(self._following.changes(caller, known, still_allowed, seconds))
+            )
+            async for change in changes:
+                task = change.task
+                for event in change.events:
                     seen = event.sequence
                     news = news or event.data.get("status") == "WAITING_APPROVAL"
                     reports, reported_at = reports + 1, loop.time()
                     await report(reports, _words(event))
-                if len(events) == BATCH:
-                    continue
-                if events:
-                    task = await self._tasks.get(caller, task.id)
-                if _is_over(task, news):
+                if _is_over(task, news) and not change.more:
                     return Waited(task, seen, timed_out=False)
-                if loop.time() >= ends_at or self._streams.is_closing:
-                    return Waited(task, seen, timed_out=True)
                 if loop.time() - reported_at >= REPORT_EVERY_S:
                     reports, reported_at = reports + 1, loop.time()
                     await report(reports, f"Still {task.status}")
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(min(ends_at, loop.time() + POLL_EVERY_S)):
-                        await woken.wait()
+        return Waited(task, seen, timed_out=True)
 
 
 def _is_over(task: Task, news: bool) -> bool:

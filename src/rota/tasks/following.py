@@ -1,4 +1,4 @@
-"""Follows a task in the event journal, for streams and for calls that wait.
+"""Follows a task in the event journal, for programs that wait for it through MCP or A2A.
 
 What is known of a task is its state at one sequence number. The events after it come in order and
 without gaps, so every process can continue what another one began.
@@ -30,10 +30,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New events of a task, and the task after them."""
+    """New events of a task, and the task after them. If nothing has happened for a while, there
+    are none."""
 
     events: list[Event]
     task: Task
+    # Whether more events are waiting to be read.
+    more: bool
 
 
 class Following:
@@ -64,20 +67,22 @@ class Following:
         ends_at = None if seconds is None else loop.time() + seconds
         # The credential was checked when the request began.
         checked_at = loop.time()
-        account_id, task_id, seen = caller.account_id, known.task.id, known.sequence
+        account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
                 removed = woken.by_removal
                 woken.clear()
-                events = await self._streams.read(account_id, seen, task_id)
+                events = await self._streams.read(account_id, seen, task.id)
                 if removed or loop.time() - checked_at >= POLL_EVERY_S:
                     checked_at = loop.time()
                     if not await still_allowed(True):
                         raise CredentialRevoked
                 if events:
                     seen = events[-1].sequence
-                    yield Change(events, await self._tasks.get(caller, task_id))
-                if len(events) == BATCH:
+                    task = await self._tasks.get(caller, task.id)
+                more = len(events) == BATCH
+                yield Change(events, task, more)
+                if more:
                     continue
                 if self._streams.is_closing or (ends_at is not None and loop.time() >= ends_at):
                     return
