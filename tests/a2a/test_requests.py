@@ -170,7 +170,7 @@ async def test_missing_fields_are_named_as_the_client_writes_them(
     ]
     for error in answers:
         assert error["message"] == (
-            "The request is not valid. message.messageId: Field is required.; "
+            "The request is not valid. message.messageId: Field is required; "
             "message.role: must be ROLE_USER"
         )
         info = (error.get("data") or error["details"])[0]["metadata"]

@@ -33,11 +33,10 @@ class VersionRefused(ApiError):
     code = "VALIDATION_ERROR"
 
     def __init__(self, version: str) -> None:
-        what = f"not {version[:20]!r}" if version else "and requests without a version have 0.3"
-        super().__init__(
-            f"This agent supports version {PROTOCOL_VERSION_1_0} of A2A, {what}. Send the header "
-            f"{VERSION_HEADER}: {PROTOCOL_VERSION_1_0}."
-        )
+        sent = f"This agent does not support version {version[:20]!r} of A2A."
+        if not version:
+            sent = "A request without a version has version 0.3, which this agent does not support."
+        super().__init__(f"{sent} Send the header {VERSION_HEADER}: {PROTOCOL_VERSION_1_0}.")
 
 
 class NotJson(ValidationFailed):
@@ -113,4 +112,5 @@ def _missing(field: str, message: str) -> FieldError:
     # The SDK writes the names as they are in its own code.
     name = re.sub("_([a-z])", lambda match: match[1].upper(), field)
     # It also takes a role that it does not know for none.
-    return FieldError(name, "must be ROLE_USER" if name == "message.role" else message)
+    wanted = "must be ROLE_USER" if name == "message.role" else message.rstrip(".")
+    return FieldError(name, wanted)
