@@ -1,30 +1,13 @@
 import react from '@vitejs/plugin-react';
-import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { compressed, early, screenFiles } from './build.ts';
 
 // `rota serve` serves the built files. While you work on the dashboard, `npm run dev` serves the
 // source and passes requests to a `rota dev` that runs beside it.
 const service = process.env.ROTA_URL ?? 'http://127.0.0.1:8080';
 
-/** Loads `src/early.ts` as a file of its own, before everything else. */
-const early: Plugin = {
-  name: 'early',
-  apply: 'build',
-  buildStart() {
-    this.emitFile({ type: 'chunk', id: 'src/early.ts', name: 'early' });
-  },
-  transformIndexHtml: {
-    order: 'post',
-    handler(_, { bundle = {} }) {
-      const file = Object.values(bundle).find((each) => each.name === 'early')?.fileName;
-      const attrs = { type: 'module', async: true, src: `/${file}` };
-      return [{ tag: 'script', attrs, injectTo: 'head-prepend' }];
-    },
-  },
-};
-
 export default defineConfig({
-  plugins: [react(), early],
+  plugins: [react(), early, screenFiles, compressed],
   build: {
     outDir: '../src/rota/static',
     emptyOutDir: true,
@@ -35,12 +18,13 @@ export default defineConfig({
       output: {
         // A request costs more than the bytes of a small file, above all on a phone. Every screen
         // shares one file, and everything that a review needs is another. What only one screen
-        // needs is in the file of that screen.
+        // needs is in the file of that screen. A package that several screens need is in the
+        // shared file, or each of them would load the file of a review for it.
         codeSplitting: {
           groups: [
             {
               name: 'shared',
-              test: /src[\\/](ui[\\/](?!Markdown|RunTable|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|sharedStrings))/,
+              test: /@tanstack[\\/](react-)?query.*utation|src[\\/](ui[\\/](?!Markdown|RunTable|Tabs|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp|ListScreen)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|sharedStrings))/,
             },
             { name: 'review', test: /src[\\/]review[\\/]/ },
           ],

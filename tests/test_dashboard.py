@@ -46,20 +46,54 @@ async def test_files_are_compressed_and_cached_for_good(http: httpx.AsyncClient)
     names = re.findall(r'"(/assets/[^"]+)"', (await http.get("/")).text)
     assert any(name.endswith(".js") for name in names)
     for name in names:
-        response = await http.get(name)
-        assert response.status_code == 200
-        assert response.headers["cache-control"] == dashboard.FOREVER
-        assert response.headers["content-encoding"] == "gzip"
         plain = await http.get(name, headers={"Accept-Encoding": "identity"})
-        assert plain.content == response.content
+        assert plain.status_code == 200
+        assert plain.headers["cache-control"] == dashboard.FOREVER
+        assert "content-encoding" not in plain.headers
+        gzipped = await http.get(name, headers={"Accept-Encoding": "gzip, deflate"})
+        assert gzipped.headers["content-encoding"] == "gzip"
+        assert gzipped.content == plain.content
 
 
-async def test_the_page_of_a_review_names_the_file_that_it_needs(http: httpx.AsyncClient) -> None:
-    link = (await http.get("/acct_1/reviews/task_1")).headers["link"]
-    found = re.fullmatch(r"<(/assets/review-[^>]+\.js)>; rel=modulepreload", link)
-    assert found
-    assert (await http.get(found[1])).status_code == 200
-    assert "link" not in (await http.get("/acct_1/tasks/task_1")).headers
+async def test_browsers_get_files_as_the_build_compressed_them(http: httpx.AsyncClient) -> None:
+    as_a_browser = {"Accept-Encoding": "gzip, deflate, br, zstd"}
+    for name in ["/", *re.findall(r'"(/assets/[^"]+)"', (await http.get("/")).text)]:
+        async with http.stream("GET", name, headers=as_a_browser) as response:
+            assert response.headers["content-encoding"] == "br"
+            assert "Accept-Encoding" in response.headers["vary"]
+            sent = b"".join([part async for part in response.aiter_raw()])
+        gzipped = await http.get(name, headers={"Accept-Encoding": "gzip"})
+        assert len(sent) < int(gzipped.headers["content-length"])
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/signin", "SignIn"),
+        ("/acct_1/reviews/task_1", "review"),
+        ("/acct_1/tasks", "Tasks"),
+        ("/acct_1/tasks/task_1", "TaskScreen"),
+        ("/acct_1/settings/keys", "Settings"),
+    ],
+)
+async def test_the_page_names_the_files_that_its_screen_needs(
+    http: httpx.AsyncClient, path: str, name: str
+) -> None:
+    response = await http.get(path)
+    links = response.headers["link"].split(", ")
+    named = [re.fullmatch(r"<(/assets/[^>]+\.js)>; rel=modulepreload", link) for link in links]
+    files = [each[1] for each in named if each]
+    assert len(files) == len(links)
+    assert any(file.startswith(f"/assets/{name}-") for file in files)
+    for file in files:
+        assert (await http.get(file)).status_code == 200
+        # The page itself names what every screen needs.
+        assert file not in response.text
+
+
+@pytest.mark.parametrize("path", ["/", "/acct_1", "/acct_1/unknown"])
+async def test_other_pages_name_no_more_files(http: httpx.AsyncClient, path: str) -> None:
+    assert "link" not in (await http.get(path)).headers
 
 
 @pytest.mark.parametrize(

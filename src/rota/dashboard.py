@@ -6,7 +6,9 @@ is shown, goes through the API.
 
 import gzip
 import hashlib
+import json
 import mimetypes
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -41,20 +43,19 @@ MISSING = (
 @dataclass(frozen=True)
 class File:
     content: bytes
-    compressed: bytes
+    # By the name of the encoding, the smallest first.
+    compressed: dict[str, bytes]
     media_type: str
     etag: str
 
     @classmethod
-    def of(cls, path: Traversable) -> "File":
+    def of(cls, path: Traversable, brotli: Traversable | None) -> "File":
         content = path.read_bytes()
+        compressed = {"br": brotli.read_bytes()} if brotli else {}
+        compressed["gzip"] = gzip.compress(content, mtime=0)
         media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        return cls(
-            content,
-            gzip.compress(content, mtime=0),
-            media_type,
-            f'"{hashlib.sha256(content).hexdigest()[:32]}"',
-        )
+        etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        return cls(content, compressed, media_type, etag)
 
     def response(self, request: Request, cache_control: str) -> Response:
         headers = {
@@ -65,10 +66,13 @@ class File:
         }
         if request.headers.get("if-none-match") == self.etag:
             return Response(status_code=304, headers=headers)
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            headers["Content-Encoding"] = "gzip"
-            return Response(self.compressed, headers=headers, media_type=self.media_type)
-        return Response(self.content, headers=headers, media_type=self.media_type)
+        content = self.content
+        accepted = re.findall(r"[\w*]+", request.headers.get("accept-encoding", ""))
+        for encoding, compressed in self.compressed.items():
+            if encoding in accepted:
+                headers["Content-Encoding"], content = encoding, compressed
+                break
+        return Response(content, headers=headers, media_type=self.media_type)
 
 
 def dashboard_routes() -> APIRouter:
@@ -81,20 +85,15 @@ def dashboard_routes() -> APIRouter:
     @router.get("/signin", include_in_schema=False)
     @router.get("/signin/callback", include_in_schema=False)
     @router.get("/unsubscribe", include_in_schema=False)
+    @router.get("/acct_{rest:path}", include_in_schema=False)
     async def page(request: Request) -> Response:
         found = _files().get("index.html")
         if found is None:
             return Response(MISSING, status_code=503, media_type="text/plain")
-        return found.response(request, "no-cache")
-
-    @router.get("/acct_{rest:path}", include_in_schema=False)
-    async def account_page(request: Request, rest: str) -> Response:
-        response = await page(request)
-        if "/reviews/" in rest:
-            # Links in messages open a review. A phone without the files loads this one at once.
-            for name in _files():
-                if name.startswith("assets/review-"):
-                    response.headers["Link"] = f"</{name}>; rel=modulepreload"
+        response = found.response(request, "no-cache")
+        # A browser that has nothing yet loads the files of the screen beside those of the page.
+        if needed := _files_of_screen(request.url.path):
+            response.headers["Link"] = ", ".join(f"</{each}>; rel=modulepreload" for each in needed)
         return response
 
     @router.get("/favicon.svg", include_in_schema=False)
@@ -125,4 +124,18 @@ def _files() -> dict[str, File]:
     assets = static.joinpath("assets")
     found = {path.name: path for path in static.iterdir() if path.is_file()}
     found |= {f"assets/{path.name}": path for path in assets.iterdir()}
-    return {name: File.of(path) for name, path in found.items()}
+    # The build compresses with Brotli, which Python cannot.
+    brotli = {name: found.pop(name) for name in list(found) if name.endswith(".br")}
+    return {name: File.of(path, brotli.get(f"{name}.br")) for name, path in found.items()}
+
+
+@cache
+def _screens() -> list[tuple[re.Pattern[str], list[str]]]:
+    """The paths of screens, and the files that each needs besides those that the page names."""
+    found = _files().get("screens.json")
+    screens: dict[str, list[str]] = json.loads(found.content) if found else {}
+    return [(re.compile(path), needed) for path, needed in screens.items()]
+
+
+def _files_of_screen(path: str) -> list[str]:
+    return next((needed for pattern, needed in _screens() if pattern.fullmatch(path)), [])
