@@ -1,6 +1,7 @@
 /**
- * Runs before everything else and asks for what the first screen shows, so that the answers arrive
- * while the browser still loads the dashboard. It is a small file of its own and imports nothing.
+ * Runs before everything else. It chooses what is painted while the dashboard loads, and asks for
+ * what the first screen shows, so that the answers arrive meanwhile. It is a small file of its own
+ * and imports nothing.
  */
 declare global {
   interface Window {
@@ -11,12 +12,22 @@ declare global {
 
 const [, account, screen, id] =
   /^\/(acct_[^/]+)(?:\/([^/]*)(?:\/([^/]+))?)?/.exec(location.pathname) ?? [];
+const page = document.documentElement.dataset;
+
+// As in ui/theme.ts, but before anything is painted.
+const theme = localStorage.getItem('rota.theme');
+if (theme === 'light' || theme === 'dark') page.theme = theme;
 
 // The cookie cannot be read. This says that somebody has signed in with this browser.
-if (account && localStorage.getItem('rota.renewed')) {
+if (localStorage.getItem('rota.renewed') && (account || location.pathname === '/')) {
+  page.starting = '';
+}
+if (account && page.starting !== undefined) {
   const paths = ['/api/me'];
   if (!screen) paths.push('/api/approvals?limit=100&offset=0');
   if (screen === 'reviews' && id) paths.push(`/api/tasks/${id}/review`, `/api/tasks/${id}`);
+  // The names of agents are on almost every screen.
+  paths.push('/api/agents/catalog');
   window.early = new Map();
   for (const path of paths) {
     const answer = fetch(path, { headers: { 'X-Service-Account': account } });

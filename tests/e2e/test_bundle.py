@@ -2,15 +2,29 @@
 
 import asyncio
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.async_api import Browser, Request, Response, Route, expect
 
 from tests.e2e import scenes
-from tests.e2e.browser import PHONE, Tab
+from tests.e2e.browser import DESKTOP, PHONE, Tab
 from tests.plans.world import World
 
 INITIAL_KB = 140
+# Where the parts of the frame are that every screen has.
+PLACE = """
+() => {
+  const of = (name) => {
+    const it = [...document.querySelectorAll(name)].find((each) => each.checkVisibility());
+    const { x, y, height } = it?.getBoundingClientRect() ?? {};
+    return { x, y, height };
+  };
+  const scheme = getComputedStyle(document.documentElement).colorScheme;
+  return { bar: of('.topbar'), rail: of('.rail'), tabs: of('.tabbar'), scheme };
+}
+"""
 
 
 async def test_the_inbox_needs_little_javascript_from_our_origin_only(
@@ -29,13 +43,14 @@ async def test_the_inbox_needs_little_javascript_from_our_origin_only(
         tab.page.on("response", lambda response: loaded.append(response))
         await tab.go("")
         await expect(tab.page.get_by_role("link", name=re.compile("T-4821"))).to_be_visible()
-        sizes = {
-            response.url: int((await response.all_headers())["content-length"])
+        http, gzip = shop_a.service.http, {"Accept-Encoding": "gzip"}
+        scripts = {
+            response.url: int(
+                (await http.get(response.url, headers=gzip)).headers["content-length"]
+            )
             for response in loaded
-            if response.request.resource_type in ("script", "stylesheet")
-            and (await response.all_headers())["content-encoding"] == "gzip"
+            if response.request.resource_type == "script"
         }
-        scripts = {url: size for url, size in sizes.items() if url.endswith(".js")}
         for url, size in sorted(scripts.items(), key=lambda each: -each[1]):
             print(f"{size / 1000:7.1f} KB  {urlsplit(url).path}")
         total = sum(scripts.values()) / 1000
@@ -55,7 +70,8 @@ async def test_a_review_is_asked_for_once_and_before_the_dashboard_is_loaded(
         "WAITING_APPROVAL", gate="tool", items=[scenes.call(0, {"ticketId": "T-4821"})]
     )
     await scenes.write(person, waiting)
-    needed = {"/api/me", f"/api/tasks/{waiting.wire}", f"/api/tasks/{waiting.wire}/review"}
+    task = f"/api/tasks/{waiting.wire}"
+    needed = {"/api/me", "/api/agents/catalog", task, f"{task}/review"}
     async with Tab.open(browser, shop_a.service, **PHONE) as tab:
         await tab.enter(person.subject)
         await tab.is_live()
@@ -78,6 +94,42 @@ async def test_a_review_is_asked_for_once_and_before_the_dashboard_is_loaded(
         await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
         before_events = asked[: asked.index("/api/events")]
         assert {path: before_events.count(path) for path in needed} == dict.fromkeys(needed, 1)
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+async def test_the_frame_of_a_screen_stands_in_its_place_before_the_dashboard_is_loaded(
+    browser: Browser, shop_a: World, size: dict[str, Any]
+) -> None:
+    person = await shop_a.service.sign_in()
+    await scenes.write(person, scenes.Task("COMPLETED"))
+    async with Tab.open(browser, shop_a.service, color_scheme="light", **size) as tab:
+        await tab.enter(person.subject)
+        await tab.page.evaluate("localStorage.setItem('rota.theme', 'dark')")
+        load = asyncio.Event()
+
+        async def wait(route: Route) -> None:
+            await load.wait()
+            await route.continue_()
+
+        await tab.page.route(re.compile(r"/assets/index-[^/]+\.js"), wait)
+        await tab.page.goto(f"{tab.origin}/{person.account}", wait_until="commit")
+        bar = tab.page.locator(".topbar").first
+        await expect(bar).to_be_visible()
+        place = await tab.page.evaluate(PLACE)
+        load.set()
+        await expect(tab.page.get_by_role("heading", name="Inbox")).to_be_visible()
+        assert await tab.page.evaluate(PLACE) == place
+        # The theme that the person chose, from the start.
+        assert place["scheme"] == "dark"
+
+
+async def test_nobody_who_is_signed_out_sees_the_frame(browser: Browser, shop_a: World) -> None:
+    async with Tab.open(browser, shop_a.service) as tab:
+        await tab.page.route(re.compile(r"/assets/index-[^/]+\.js"), lambda route: route.abort())
+        tab.expect_error("ERR_FAILED")
+        await tab.page.goto(f"{tab.origin}/signin")
+        await expect(tab.page.locator(".starting")).to_be_visible()
+        await expect(tab.page.locator(".topbar")).to_be_hidden()
 
 
 async def test_the_build_has_no_source_maps_and_no_inline_scripts(shop_a: World) -> None:

@@ -10,10 +10,11 @@ import { Kbd } from '../ui/Kbd';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { useShortcuts } from '../ui/shortcuts';
+import { useWide } from '../ui/wide';
 import { BulkBar } from './BulkBar';
 import { ListBar } from './ListBar';
 import { strings } from './strings';
-import { type InboxState, useInbox, useWide } from './useInbox';
+import { type InboxState, useInbox } from './useInbox';
 import { WaitList } from './WaitList';
 import { isSkipped } from './welcomed';
 

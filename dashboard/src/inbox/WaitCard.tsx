@@ -1,7 +1,5 @@
-import type { Approval } from '@rota/sdk';
-import { useQuery } from '@tanstack/react-query';
+import type { Agent, Approval } from '@rota/sdk';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { agentsQuery } from '../api/queries';
 import { definitionChanged } from '../review/data';
 import { agentOf } from '../review/people';
 import { useAccount } from '../shell/account';
@@ -13,8 +11,8 @@ import { Icon } from '../ui/Icon';
 import { Meter, Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Span, useNow } from '../ui/Time';
+import { useWide } from '../ui/wide';
 import { strings } from './strings';
-import { useWide } from './useInbox';
 
 const URGENT_MS = 3_600_000;
 
@@ -69,11 +67,18 @@ export interface CardState {
 }
 
 /** One thing that waits: what, who, what it costs, and how long there is. */
-export function WaitCard({ approval, state }: { approval: Approval; state: CardState }) {
+export function WaitCard({
+  approval,
+  agents,
+  state,
+}: {
+  approval: Approval;
+  agents: readonly Agent[] | undefined;
+  state: CardState;
+}) {
   const account = useAccount();
   const wide = useWide();
   const navigate = useNavigate();
-  const agents = useQuery(agentsQuery).data;
   const { task, review } = approval;
   const agent = agentOf(agents, task.assignedAgent);
   const summary = review.summary ?? task.name;

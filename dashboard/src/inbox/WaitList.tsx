@@ -1,4 +1,6 @@
+import { useQuery } from '@tanstack/react-query';
 import { Fragment } from 'react';
+import { agentsQuery } from '../api/queries';
 import { Button } from '../ui/Button';
 import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
@@ -20,6 +22,7 @@ export function WaitList({
   /** Selects a whole group. */
   onTogether: (ids: string[]) => void;
 }) {
+  const agents = useQuery(agentsQuery).data;
   const later = !!inbox.search.later;
   return (
     <ol aria-label={later ? strings.listLater : strings.list}>
@@ -44,6 +47,7 @@ export function WaitList({
             <WaitCard
               key={approval.task.id}
               approval={approval}
+              agents={agents}
               state={{
                 selected: approval.task.id === selected,
                 checked: checked.has(approval.task.id),

@@ -1,21 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useSyncExternalStore } from 'react';
 import { approvalsQuery } from '../api/queries';
 import { useNow } from '../ui/Time';
 import { groupsOf, isSnoozed } from './groups';
-
-const wide = matchMedia('(min-width: 720px)');
-
-/** Whether the review stands beside the list. */
-export const useWide = (): boolean =>
-  useSyncExternalStore(
-    (listener) => {
-      wide.addEventListener('change', listener);
-      return () => wide.removeEventListener('change', listener);
-    },
-    () => wide.matches,
-  );
 
 /** External tasks have no agent. In the URL they have this name. */
 export const EXTERNAL = '-';

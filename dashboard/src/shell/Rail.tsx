@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useMatchRoute } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
 import { approvalsQuery, runningQuery, serversQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
 import { Logo } from '../ui/Logo';
@@ -21,58 +22,61 @@ interface Place {
   /** Its name at the bottom of a phone. */
   short?: string;
   exact?: boolean;
+  Count?: ComponentType;
   /** Not at the bottom of a phone, where six have room. The screen of tasks leads there. */
   notOnPhone?: boolean;
 }
 
+function InboxCount() {
+  const waiting = useQuery(approvalsQuery).data?.approvals.filter(isWaitingNow).length;
+  if (!waiting) return null;
+  return (
+    <span className="count count-on">
+      {waiting}
+      <span className="sr"> {strings.waiting}</span>
+    </span>
+  );
+}
+
+function TaskCount() {
+  const running = useQuery(runningQuery).data?.total;
+  if (!running) return null;
+  return (
+    <span className="count">
+      {running}
+      <span className="sr"> {strings.running}</span>
+    </span>
+  );
+}
+
+function ServerCount() {
+  const servers = useQuery(serversQuery).data?.servers;
+  const changed = servers?.filter((server) => server.status !== 'CONNECTED').length;
+  if (!changed) return null;
+  return (
+    <span className="badge badge-wait push count-changed">
+      {changed}
+      <span className="sr"> {strings.changed}</span>
+    </span>
+  );
+}
+
 const places: Place[] = [
-  { to: '/$account', icon: 'inbox', label: strings.inbox, exact: true },
-  { to: '/$account/tasks', icon: 'tasks', label: strings.tasks },
+  { to: '/$account', icon: 'inbox', label: strings.inbox, exact: true, Count: InboxCount },
+  { to: '/$account/tasks', icon: 'tasks', label: strings.tasks, Count: TaskCount },
   { to: '/$account/schedules', icon: 'cal', label: strings.schedules, notOnPhone: true },
   { to: '/$account/agents', icon: 'agents', label: strings.agents },
-  { to: '/$account/servers', icon: 'plug', label: strings.servers, short: strings.serversShort },
+  {
+    to: '/$account/servers',
+    icon: 'plug',
+    label: strings.servers,
+    short: strings.serversShort,
+    Count: ServerCount,
+  },
   { to: '/$account/money', icon: 'money', label: strings.money },
 ];
 
 const onPhone = places.filter((place) => !place.notOnPhone);
-
-function useCounts() {
-  const waiting = useQuery(approvalsQuery).data?.approvals.filter(isWaitingNow).length;
-  const running = useQuery(runningQuery).data?.total;
-  const changed = useQuery(serversQuery).data?.servers.filter(
-    (server) => server.status !== 'CONNECTED',
-  ).length;
-  return { waiting: waiting ?? 0, running: running ?? 0, changed: changed ?? 0 };
-}
-
-function Count({ place }: { place: Place }) {
-  const { waiting, running, changed } = useCounts();
-  if (place.icon === 'inbox' && waiting) {
-    return (
-      <span className="count count-on">
-        {waiting}
-        <span className="sr"> {strings.waiting}</span>
-      </span>
-    );
-  }
-  if (place.icon === 'tasks' && running) {
-    return (
-      <span className="count">
-        {running}
-        <span className="sr"> {strings.running}</span>
-      </span>
-    );
-  }
-  if (place.icon === 'plug' && changed) {
-    return (
-      <span className="badge badge-wait push count-changed">
-        {changed}
-        <span className="sr"> {strings.changed}</span>
-      </span>
-    );
-  }
-  return null;
-}
 
 export function Rail({ account }: { account: string }) {
   const params = { account };
@@ -102,7 +106,7 @@ export function Rail({ account }: { account: string }) {
               >
                 <Icon name={place.icon} />
                 <span>{place.label}</span>
-                <Count place={place} />
+                {place.Count && <place.Count />}
               </Link>
             </li>
           ))}
@@ -136,7 +140,7 @@ export function TabBar({ account }: { account: string }) {
     >
       <Icon name={place.icon} />
       <span>{place.short ?? place.label}</span>
-      <Count place={place} />
+      {place.Count && <place.Count />}
     </Link>
   );
   return (

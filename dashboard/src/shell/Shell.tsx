@@ -4,6 +4,7 @@ import { LiveProvider, useConnection } from '../live/LiveProvider';
 import { renewDaily } from '../signin/renewal';
 import { useShortcuts } from '../ui/shortcuts';
 import { ToastRegion } from '../ui/toast';
+import { useWide } from '../ui/wide';
 import { useAccount } from './account';
 import { LostAccount } from './Broken';
 import { Rail, TabBar } from './Rail';
@@ -17,6 +18,7 @@ const KeyHelp = lazy(() => import('./KeyHelp').then(({ KeyHelp }) => ({ default:
 export function Shell() {
   const account = useAccount();
   const navigate = useNavigate();
+  const wide = useWide();
   const [help, setHelp] = useState(false);
   const params = { account };
   useEffect(renewDaily, []);
@@ -38,9 +40,9 @@ export function Shell() {
             {strings.skip}
           </a>
           <OfflineBar />
-          <Rail account={account} />
+          {wide && <Rail account={account} />}
           <Outlet />
-          <TabBar account={account} />
+          {!wide && <TabBar account={account} />}
         </div>
       </MembersOnly>
       <ToastRegion />
