@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
 import { coarse, day, exact, relative } from './format';
 
 /** What happened since the last tick happened just now. */
@@ -27,15 +27,27 @@ function subscribe(listener: () => void): () => void {
 
 export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
-/** "3 min ago", with the exact time on hover. */
+/** A time in words, with the exact one on hover. That one takes long to write, so it waits for it. */
+function Stamp({ at, children }: { at: string; children: ReactNode }) {
+  return (
+    <time
+      dateTime={at}
+      onPointerEnter={(event) => {
+        event.currentTarget.title = exact(at);
+      }}
+    >
+      {children}
+    </time>
+  );
+}
+
+/** "3 min ago". */
 export function Ago({ at }: { at: string }) {
   const current = useNow();
   // The clock moves every ten seconds, so what has just happened can be ahead of it.
   const ahead = Date.parse(at) - current;
   return (
-    <time dateTime={at} title={exact(at)}>
-      {relative(at, ahead > 0 && ahead <= TICK_MS ? current + ahead : current)}
-    </time>
+    <Stamp at={at}>{relative(at, ahead > 0 && ahead <= TICK_MS ? current + ahead : current)}</Stamp>
   );
 }
 
@@ -44,17 +56,9 @@ export function Span({ to, from }: { to?: string; from?: string }) {
   const at = to ?? from ?? '';
   const current = useNow();
   const ms = to ? Date.parse(to) - current : current - Date.parse(at);
-  return (
-    <time dateTime={at} title={exact(at)}>
-      {coarse(Math.max(0, ms))}
-    </time>
-  );
+  return <Stamp at={at}>{coarse(Math.max(0, ms))}</Stamp>;
 }
 
 export function Day({ at }: { at: string }) {
-  return (
-    <time dateTime={at} title={exact(at)}>
-      {day(at)}
-    </time>
-  );
+  return <Stamp at={at}>{day(at)}</Stamp>;
 }

@@ -2,17 +2,18 @@
  * Numbers, money and time as people read them. Balances, budgets and prices have two decimals. What
  * steps and tasks cost has four, since a step often costs less than a cent.
  */
+/** "1234.50" as "1,234.50". */
+const grouped = (text: string): string => text.replace(/\d(?=(\d{3})+\.)/g, '$&,');
+
 export function usd(amount: string | number, decimals: 2 | 4 = 2): string {
   const value = typeof amount === 'string' ? Number(amount) : amount;
   if (!Number.isFinite(value)) return String(amount);
   if (decimals === 4 && value === 0) return '$0';
   // A cost below a cent is not free.
   if (decimals === 2 && value > 0 && value < 0.005) return '<$0.01';
-  const text = Math.abs(value).toLocaleString('en-US', {
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals,
-  });
-  return `${value < 0 ? '−' : ''}$${text}`;
+  // As in en-US. The format of Intl takes long to make on a phone, and money is on every screen.
+  const text = Math.abs(value).toFixed(decimals);
+  return `${value < 0 ? '−' : ''}$${grouped(text)}`;
 }
 
 /** For columns of costs: every amount has the same decimals, also zero. */
@@ -70,18 +71,22 @@ export function coarse(ms: number): string {
   return hours % 24 && days < 14 ? `${days} d ${hours % 24} h` : `${days} d`;
 }
 
-const exactFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'medium' });
-const dayFormat = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
-const dayYearFormat = new Intl.DateTimeFormat(undefined, {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-});
+/** Making a format takes long on a phone, so each one is made when it is first used. */
+function lazily(options: Intl.DateTimeFormatOptions): (date: Date) => string {
+  let format: Intl.DateTimeFormat | undefined;
+  return (date) => {
+    format ??= new Intl.DateTimeFormat(undefined, options);
+    return format.format(date);
+  };
+}
 
-export const exact = (iso: string): string => exactFormat.format(new Date(iso));
+const exactly = lazily({ dateStyle: 'full', timeStyle: 'medium' });
+const dayOfYear = lazily({ day: 'numeric', month: 'short' });
+const dayAndYear = lazily({ day: 'numeric', month: 'short', year: 'numeric' });
+
+export const exact = (iso: string): string => exactly(new Date(iso));
 
 export function day(iso: string): string {
   const date = new Date(iso);
-  const format = date.getFullYear() === new Date().getFullYear() ? dayFormat : dayYearFormat;
-  return format.format(date);
+  return (date.getFullYear() === new Date().getFullYear() ? dayOfYear : dayAndYear)(date);
 }
