@@ -22,19 +22,21 @@ if (theme === 'light' || theme === 'dark') page.theme = theme;
 if (localStorage.getItem('rota.renewed') && (account || location.pathname === '/')) {
   page.starting = '';
 }
+const paths: string[] = [];
+if (location.pathname === '/signin') paths.push('/api/auth/config');
 if (account && page.starting !== undefined) {
-  const paths = ['/api/me'];
+  paths.push('/api/me');
   if (!screen) paths.push('/api/approvals?limit=100&offset=0');
   if (screen === 'reviews' && id) paths.push(`/api/tasks/${id}/review`, `/api/tasks/${id}`);
   // The names of agents are on almost every screen.
   paths.push('/api/agents/catalog');
-  window.early = new Map();
-  for (const path of paths) {
-    const answer = fetch(path, { headers: { 'X-Service-Account': account } });
-    // Who takes the answer handles the error.
-    answer.catch(() => undefined);
-    window.early.set(account + path, answer);
-  }
+}
+window.early = new Map();
+for (const path of paths) {
+  const answer = fetch(path, { headers: account ? { 'X-Service-Account': account } : {} });
+  // Who takes the answer handles the error.
+  answer.catch(() => undefined);
+  window.early.set((account ?? '') + path, answer);
 }
 
 export {};

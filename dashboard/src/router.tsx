@@ -8,7 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { queryClient } from './api/cache';
 import { selectAccount, selectedAccount } from './api/client';
-import { approvalsQuery, meQuery } from './api/queries';
+import { approvalsQuery, issuersQuery, meQuery } from './api/queries';
 import { Inbox } from './inbox/Inbox';
 import { keepToken, keptToken } from './invitation/token';
 import { pendingPayment } from './money/pending';
@@ -104,6 +104,8 @@ const signin = createRoute({
   getParentRoute: () => root,
   path: '/signin',
   validateSearch: texts('next'),
+  // The buttons are there from the start, so that nothing moves when they come.
+  loader: () => queryClient.prefetchQuery(issuersQuery),
   component: screen(() => import('./signin/SignIn'), 'SignIn'),
 });
 

@@ -24,7 +24,7 @@ const EARLY_MS = 10_000;
 /** The answer to this request if it was made before the dashboard was loaded. It is used once. */
 function takeEarly(path: string, method: string | undefined): Promise<Response> | undefined {
   if (method !== 'GET' || performance.now() > EARLY_MS) return undefined;
-  const key = `${account}${path}`;
+  const key = (account ?? '') + path;
   const answer = early?.get(key);
   early?.delete(key);
   return answer;

@@ -9,6 +9,11 @@ export const meQuery = queryOptions({
   staleTime: 5 * 60_000,
 });
 
+export const issuersQuery = queryOptions({
+  queryKey: keys.issuers,
+  queryFn: () => api.auth.config(),
+});
+
 const PAGE = 100;
 
 /** Everything that waits, oldest first, with the numbers of its arguments as they are. */

@@ -1,8 +1,7 @@
 import type { Issuer } from '@rota/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { api } from '../api/client';
-import { keys } from '../api/keys';
+import { issuersQuery } from '../api/queries';
 import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { Logo } from '../ui/Logo';
@@ -14,10 +13,7 @@ const route = getRouteApi('/signin');
 
 export function SignIn() {
   const { next } = route.useSearch();
-  const config = useQuery({
-    queryKey: keys.issuers,
-    queryFn: () => api.auth.config(),
-  });
+  const config = useQuery(issuersQuery);
   const start = useMutation({ mutationFn: (issuer: Issuer) => leave(issuer, next ?? '/') });
   const issuers = config.data?.issuers;
   return (
