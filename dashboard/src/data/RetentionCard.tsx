@@ -58,29 +58,32 @@ function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
         <p className="soft">
           {strings.retentionHint} {manages ? strings.empty : strings.onlyManagers}
         </p>
-        {kinds.map((kind) => (
-          <Field
-            key={kind}
-            label={strings.kinds[kind]}
-            kind={strings.days}
-            hint={strings.inEffect(stored.retentionInEffect[kind])}
-            {...(tried && retentionOf({ ...formOf(stored.retention), [kind]: form[kind] }) === null
-              ? { error: strings.wrong }
-              : {})}
-          >
-            {(control) => (
-              <Input
-                {...control}
-                className="input-amount"
-                inputMode="numeric"
-                autoComplete="off"
-                disabled={!manages}
-                value={form[kind]}
-                onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
-              />
-            )}
-          </Field>
-        ))}
+        <div className="retention">
+          {kinds.map((kind) => (
+            <Field
+              key={kind}
+              label={strings.kinds[kind]}
+              kind={strings.days}
+              hint={strings.inEffect(stored.retentionInEffect[kind])}
+              {...(tried &&
+              retentionOf({ ...formOf(stored.retention), [kind]: form[kind] }) === null
+                ? { error: strings.wrong }
+                : {})}
+            >
+              {(control) => (
+                <Input
+                  {...control}
+                  className="input-amount"
+                  inputMode="numeric"
+                  autoComplete="off"
+                  disabled={!manages}
+                  value={form[kind]}
+                  onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
+                />
+              )}
+            </Field>
+          ))}
+        </div>
         {save.error && <ErrorNotice error={save.error} />}
         {manages && (
           <p className="row">

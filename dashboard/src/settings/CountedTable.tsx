@@ -25,7 +25,7 @@ export function CountedTable({
     <section className="card" aria-labelledby={id}>
       <div className="card-head">
         <h3 id={id}>{title}</h3>
-        <Badge>{count}</Badge>
+        {count > 0 && <Badge>{count}</Badge>}
       </div>
       {count === 0 ? (
         <p className="card-pad soft">{none}</p>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
 import { meQuery } from '../api/queries';
 import { canManage } from '../members/rules';
 import { TopBar } from '../shell/TopBar';
@@ -12,6 +13,12 @@ const route = getRouteApi('/$account/settings/$section');
 export function Settings() {
   const { account, section } = route.useParams();
   const current = useQuery(meQuery).data?.account;
+  const nav = useRef<HTMLElement>(null);
+  // On a phone, the sections are a strip that scrolls.
+  useEffect(() => {
+    const here = nav.current?.querySelector(`[href$="/${section}"]`);
+    here?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [section]);
   const isHere = ({ kind, managed }: Section) =>
     (kind === undefined || kind === current?.kind) &&
     (!managed || (current !== undefined && canManage(current.role)));
@@ -28,7 +35,7 @@ export function Settings() {
     <main className="main" id="main">
       <TopBar title={strings.settings} />
       <div className="settings">
-        <nav className="subnav" aria-label={strings.settings}>
+        <nav ref={nav} className="subnav" aria-label={strings.settings}>
           {groups.map((group) => (
             <div key={group.name} className="subnav-group">
               <h2 className="tiny faint" id={`settings-${group.name}`}>

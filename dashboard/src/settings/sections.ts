@@ -40,7 +40,7 @@ export const groups: { name: string; sections: Section[] }[] = [
       {
         name: 'notifications',
         label: notificationStrings.name,
-        icon: 'info',
+        icon: 'bell',
         page: screen(() => import('../notifications/Notifications'), 'Notifications'),
       },
       { name: 'sessions', label: strings.sessions.name, icon: 'clock', page: Sessions },
@@ -76,7 +76,7 @@ export const groups: { name: string; sections: Section[] }[] = [
       {
         name: 'data',
         label: dataStrings.name,
-        icon: 'file',
+        icon: 'data',
         page: screen(() => import('../data/Data'), 'Data'),
       },
     ],
