@@ -3,14 +3,17 @@
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
 from playwright.sync_api import Page, expect
 
+PORT_WEBHOOK = 27_439
 TIMEOUT_S = 60.0
 
 
@@ -76,3 +79,24 @@ def sign_in(page: Page, base: str) -> None:
     page.wait_for_url("**/acct_*")
     # The address of the first screen says that the session is stored.
     expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """An endpoint that accepts every delivery of a webhook."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def webhook(api: Api) -> str:
+    """A webhook whose endpoint runs until this program ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", PORT_WEBHOOK), Receiver)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{PORT_WEBHOOK}/webhooks/rota"
+    created = api.post("/api/webhooks", {"url": url, "description": "Warehouse"})
+    return str(created["webhook"]["id"])

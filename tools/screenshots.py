@@ -19,7 +19,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tools.demo import Api, rota_dev, sign_in
+from tools.demo import Api, rota_dev, sign_in, webhook
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
@@ -44,6 +44,7 @@ class Screen:
     act: Callable[[Page], None] = lambda page: None
     account: str = ""
     signed_in: bool = True
+    sizes: tuple[str, ...] = tuple(SIZES)
 
 
 def choose_reply(page: Page) -> None:
@@ -90,7 +91,8 @@ def show_timeline(page: Page) -> None:
 
 
 def prepare(api: Api) -> list[Screen]:
-    """Finishes a task with a subtask, creates keys, and lists the screens."""
+    """Creates a webhook and keys, finishes a task with a subtask, and lists the screens."""
+    hook = webhook(api)
     parent, subtask = api.task("Clear the backlog")["id"], api.task("Reply to ticket T-4825.")["id"]
     api.approve_to_the_end(subtask)
     api.approve_to_the_end(parent)
@@ -120,6 +122,9 @@ def prepare(api: Api) -> list[Screen]:
         Screen("plan", "/money", "Enterprise", show_plan),
         Screen("api-keys", "/settings/keys", "Nightly report"),
         Screen("sessions", "/settings/sessions", "This one"),
+        Screen("webhooks", f"/settings/webhooks?webhook={hook}", "Delivered", sizes=("desktop",)),
+        Screen("notifications", "/settings/notifications", "By email", sizes=("desktop",)),
+        Screen("data", "/settings/data", "Retention", sizes=("desktop",)),
         Screen("first-use", "", "Start your first task", account=api.personal),
     ]
 
@@ -196,6 +201,8 @@ def take(browser: Browser, base: str, screens: list[Screen], account: str) -> No
     for theme in THEMES:
         for size, (width, height) in SIZES.items():
             for screen in screens:
+                if size not in screen.sizes:
+                    continue
                 context = browser.new_context(
                     viewport={"width": width, "height": height},
                     color_scheme="dark" if theme == "dark" else "light",
@@ -206,6 +213,9 @@ def take(browser: Browser, base: str, screens: list[Screen], account: str) -> No
                 place = f"/{screen.account or account}" if screen.signed_in else ""
                 page.goto(f"{base}{place}{screen.path}")
                 expect(page.get_by_text(screen.shows).locator("visible=true").first).to_be_visible()
+                if screen.signed_in and size == "desktop":
+                    # The last that arrives.
+                    expect(page.locator(".rail-money")).to_be_visible()
                 settled(page)
                 screen.act(page)
                 settled(page)
