@@ -16,7 +16,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.e2e.browser import REPORT_VIOLATIONS
+from tests.e2e.browser import READ, REPORT_VIOLATIONS
 from tests.runs.runner import until
 
 START_S = 60
@@ -141,9 +141,17 @@ class Firefox:
                 pass
             return None
 
-        found = await until(look)
+        try:
+            found = await until(look)
+        except AssertionError:
+            shown = await self.run("() => `${location.href}: ${document.body.innerText}`")
+            raise AssertionError(f"There is no {role} {name!r} on {shown}; {self.errors}") from None
         assert found
         return found
+
+    async def read(self) -> None:
+        """Scrolls through what is decided, as a person who reads it."""
+        await self.run(f"() => ({READ})(document.querySelector('.subject'))")
 
     async def run(self, function: str, *nodes: dict[str, Any]) -> Any:
         answer = await self.call(

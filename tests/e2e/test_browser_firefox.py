@@ -36,9 +36,7 @@ async def test_a_person_signs_in_edits_approves_reads_the_timeline_and_signs_out
         await firefox.click("link", "Reply to ticket T-4821 and mark it as solved")
         await firefox.write(re.compile("^Message"), "Hello Mina, please try again.")
         await firefox.see("button", "Approve with 1 edit")
-        await firefox.run(
-            "() => document.querySelector('.seen-end').scrollIntoView({ block: 'center' })"
-        )
+        await firefox.read()
         await firefox.click("button", "Approve with 1 edit")
         await firefox.click("link", "View task")
         await firefox.see("row", re.compile("edited"))

@@ -112,7 +112,8 @@ async def test_the_frame_of_a_screen_stands_in_its_place_before_the_dashboard_is
             await route.continue_()
 
         await tab.page.route(re.compile(r"/assets/index-[^/]+\.js"), wait)
-        await tab.page.goto(f"{tab.origin}/{person.account}", wait_until="commit")
+        # The inbox, where a person arrives.
+        await tab.page.goto(tab.page.url, wait_until="commit")
         bar = tab.page.locator(".topbar").first
         await expect(bar).to_be_visible()
         place = await tab.page.evaluate(PLACE)
