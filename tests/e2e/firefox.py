@@ -20,6 +20,8 @@ from tests.e2e.browser import READ, REPORT_VIOLATIONS
 from tests.runs.runner import until
 
 START_S = 60
+# Firefox never answers a call to a page that has gone meanwhile.
+ANSWER_S = 30
 CONTROL = "\ue009"
 # The text of a thing that is visible: of a field, its label.
 TEXT = "(it) => it.checkVisibility() && (it.labels?.[0] ?? it).textContent"
@@ -110,7 +112,11 @@ class Firefox:
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         await self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        message = await answer
+        try:
+            message = await asyncio.wait_for(answer, ANSWER_S)
+        except TimeoutError:
+            self._answers.pop(number, None)
+            raise RefusedError(f"{method}: no answer within {ANSWER_S} s") from None
         if message["type"] != "success":
             raise RefusedError(f"{method}: {message}")
         result: dict[str, Any] = message["result"]
