@@ -77,10 +77,17 @@ class Following:
                     checked_at = loop.time()
                     if not await still_allowed(True):
                         raise CredentialRevoked
-                if events:
+                more = len(events) == BATCH
+                later = events
+                while later:
                     seen = events[-1].sequence
                     task = await self._tasks.get(caller, task.id)
-                more = len(events) == BATCH
+                    if more:
+                        break
+                    # It may have changed since the events were read. Then they come along, or a
+                    # wait for the end would miss the last one.
+                    later = await self._streams.read(account_id, seen, task.id)
+                    events, more = [*events, *later], len(later) == BATCH
                 yield Change(events, task, more)
                 if more:
                     continue
