@@ -104,6 +104,10 @@ async def test_finding_agents_counts_as_an_ai_request(
         assert (await somebody.get("/api/agents", params={"limit": 1})).status_code == 200
     async with connected(doors, secret, generation) as client:
         assert (await call(client, "find_agents"))["total"] > 0
+        # On a slow machine, the first requests have left the window meanwhile.
+        for _ in range(ceiling):
+            if (await client.call_tool("find_agents", {})).is_error:
+                break
         error = await refusal(client, "find_agents")
         assert (error["code"], error["status"]) == ("RATE_LIMIT_EXCEEDED", 429)
         assert 0 < error["retryAfterSeconds"] <= 60
