@@ -16,7 +16,7 @@ from tests.service import Person, Service
 from tests.tasks.world import HIGHEST_TIER
 
 PROGRAM = ["tasks:read", "tasks:write", "agents:read"]
-# An origin whose pages can use the service `doors`.
+# An origin whose pages can use the service of these tests.
 ALLOWED = "https://app.example.com"
 
 
@@ -89,9 +89,9 @@ async def key(person: Person) -> str:
 
 
 @pytest.fixture
-async def somebody(doors: Service) -> Person:
+async def somebody(endpoints: Service) -> Person:
     """A user of a service without a worker."""
-    return await doors.sign_in()
+    return await endpoints.sign_in()
 
 
 @pytest.fixture

@@ -58,6 +58,16 @@ def free_port() -> int:
     return ports.find()
 
 
+async def listens(port: int) -> bool:
+    """Whether a process on this machine accepts connections at the port."""
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
 @dataclass
 class Person:
     """A signed-in user."""

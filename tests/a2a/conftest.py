@@ -25,10 +25,10 @@ async def runner(
 
 
 @pytest.fixture(scope="session")
-async def doors(stack: Stack) -> AsyncIterator[Service]:
+async def endpoints(stack: Stack) -> AsyncIterator[Service]:
     """A service without a worker: nothing runs."""
     async with Service.start(
-        stack, variant="b", name="a2a_doors", cors_origins=(ALLOWED,)
+        stack, variant="b", name="a2a_endpoints", cors_origins=(ALLOWED,)
     ) as service:
         await sync(service.database_url, CATALOG)
         yield service

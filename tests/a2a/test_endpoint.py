@@ -31,17 +31,17 @@ from tests.assertions import assert_error
 from tests.service import Person, Service
 
 
-async def test_the_public_card_says_how_to_connect_and_names_no_agent(doors: Service) -> None:
+async def test_the_public_card_says_how_to_connect_and_names_no_agent(endpoints: Service) -> None:
     cards = []
     for path in ("/.well-known/agent-card.json", "/a2a/.well-known/agent-card.json"):
-        answer = await doors.http.get(path)
+        answer = await endpoints.http.get(path)
         assert answer.headers["Cache-Control"] == "public, max-age=300"
-        again = await doors.http.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+        again = await endpoints.http.get(path, headers={"If-None-Match": answer.headers["ETag"]})
         assert again.status_code == 304
         cards.append(answer.json())
     assert cards[0] == cards[1]
     card = cards[0]
-    url = f"{doors.settings.public_url}/a2a"
+    url = f"{endpoints.settings.public_url}/a2a"
     assert [
         (each["url"], each["protocolBinding"], each["protocolVersion"])
         for each in card["supportedInterfaces"]
@@ -52,9 +52,9 @@ async def test_the_public_card_says_how_to_connect_and_names_no_agent(doors: Ser
 
 
 async def test_the_extended_card_has_the_agents_that_the_account_can_use(
-    doors: Service, somebody: Person, secret: str, binding: Binding
+    endpoints: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding) as client:
+    async with connected(endpoints, secret, binding) as client:
         skills = {each.id: each for each in (await client.extended_card()).skills}
     agents = (await somebody.get("/api/agents", params={"limit": 100})).json()["agents"]
     assert skills.keys() - {"delegate"} == {each["name"] for each in agents if not each["locked"]}
@@ -63,9 +63,9 @@ async def test_the_extended_card_has_the_agents_that_the_account_can_use(
 
 
 async def test_an_agent_has_a_card_and_a_url_of_its_own(
-    doors: Service, somebody: Person, secret: str, binding: Binding
+    endpoints: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding, agent="writer") as client:
+    async with connected(endpoints, secret, binding, agent="writer") as client:
         assert (client.card.name, client.card.supported_interfaces[0].tenant) == (
             "Writer",
             "writer",
@@ -76,7 +76,7 @@ async def test_an_agent_has_a_card_and_a_url_of_its_own(
         assert (await client.get(task.id)).id == task.id
         with pytest.raises(InvalidParamsError, match="agent"):
             await client.send(message("Hello", "careful"))
-    async with connected(doors, secret, binding, agent="careful") as client:
+    async with connected(endpoints, secret, binding, agent="careful") as client:
         # The URL of an agent shows the tasks of this agent only.
         assert (await client.list()).total_size == 0
         for attempt in (client.get(task.id), client.cancel(task.id)):
@@ -84,39 +84,39 @@ async def test_an_agent_has_a_card_and_a_url_of_its_own(
                 await attempt
         with pytest.raises(TaskNotFoundError):
             [each async for each in client.subscribe(task.id)]
-    async with connected(doors, secret, binding, agent="writer") as client:
+    async with connected(endpoints, secret, binding, agent="writer") as client:
         assert (await client.list()).total_size == 1
         assert state(await client.cancel(task.id)) == "TASK_STATE_CANCELED"
-    unknown = await rest(doors, secret, "/nobody/.well-known/agent-card.json")
+    unknown = await rest(endpoints, secret, "/nobody/.well-known/agent-card.json")
     assert_error(unknown, 404, "NOT_FOUND")
-    assert (await rest(doors, secret, "/nobody/extendedAgentCard")).status_code == 404
+    assert (await rest(endpoints, secret, "/nobody/extendedAgentCard")).status_code == 404
 
 
 async def test_over_http_the_tenant_can_also_be_a_parameter(
-    doors: Service, somebody: Person, secret: str
+    endpoints: Service, somebody: Person, secret: str
 ) -> None:
     sent = {"tenant": "writer", "message": {**SENT["message"], "metadata": {}}}
     sent["configuration"] = {"returnImmediately": True}
     sent["metadata"] = {"rota": {"approveFirst": True}}
-    answer = await rest(doors, secret, "/message:send", sent)
+    answer = await rest(endpoints, secret, "/message:send", sent)
     assert answer.status_code == 200, answer.text
     task = answer.json()["task"]
     assert task["metadata"]["rota"]["assignedAgent"] == "writer"
     for tenant, total, status in (("writer", 1, 200), ("careful", 0, 404)):
-        found = await rest(doors, secret, f"/tasks?tenant={tenant}")
+        found = await rest(endpoints, secret, f"/tasks?tenant={tenant}")
         assert found.json()["totalSize"] == total
         path = f"/tasks/{task['id']}"
-        assert (await rest(doors, secret, f"{path}?tenant={tenant}")).status_code == status
-    other = await rest(doors, secret, f"{path}:cancel", {"tenant": "careful"})
+        assert (await rest(endpoints, secret, f"{path}?tenant={tenant}")).status_code == status
+    other = await rest(endpoints, secret, f"{path}:cancel", {"tenant": "careful"})
     assert other.status_code == 404
-    own = await rest(doors, secret, f"{path}:cancel", {"tenant": "writer"})
+    own = await rest(endpoints, secret, f"{path}:cancel", {"tenant": "writer"})
     assert own.json()["status"]["state"] == "TASK_STATE_CANCELED"
 
 
 async def test_without_a_name_the_agent_that_fits_the_work_gets_it(
-    doors: Service, somebody: Person, secret: str, binding: Binding
+    endpoints: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding) as client:
+    async with connected(endpoints, secret, binding) as client:
         text = "Something careful"
         found = (await somebody.get("/api/agents/resolve", params={"q": text})).json()
         task = await client.send(message(text, approveFirst=True))
@@ -126,9 +126,9 @@ async def test_without_a_name_the_agent_that_fits_the_work_gets_it(
 
 
 async def test_errors_have_the_code_the_status_and_the_request_of_the_rest_api(
-    doors: Service, somebody: Person, secret: str, binding: Binding
+    endpoints: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding, headers={"X-Request-Id": "req-17"}) as client:
+    async with connected(endpoints, secret, binding, headers={"X-Request-Id": "req-17"}) as client:
         with pytest.raises(InvalidParamsError, match="nobody") as error:
             await client.send(message("Hello", "nobody"))
         shown = refusal(error.value)
@@ -150,11 +150,11 @@ async def test_errors_have_the_code_the_status_and_the_request_of_the_rest_api(
 
 
 async def test_an_account_without_money_is_refused_as_in_the_rest_api(
-    doors: Service, somebody: Person, secret: str
+    endpoints: Service, somebody: Person, secret: str
 ) -> None:
     body = {"name": "Hello", "agent": "writer", "input": "Hello"}
     await somebody.post("/api/tasks", {**body, "dryRun": True})
-    async with doors.owner() as connection:
+    async with endpoints.owner() as connection:
         await connection.execute(
             "UPDATE balances SET allowance = 20000, topup = 0 WHERE account_id = $1",
             somebody.user_id,
@@ -162,7 +162,7 @@ async def test_an_account_without_money_is_refused_as_in_the_rest_api(
     wanted = await somebody.post("/api/tasks", body)
     assert wanted.status_code == 402
     sent = {"message": {**SENT["message"], "metadata": {"rota": {"agent": "writer"}}}}
-    answer = await rest(doors, secret, "/message:send", sent)
+    answer = await rest(endpoints, secret, "/message:send", sent)
     assert answer.status_code == 402
     error = answer.json()["error"]
     assert (error["code"], error["status"]) == (402, "FAILED_PRECONDITION")
@@ -170,9 +170,9 @@ async def test_an_account_without_money_is_refused_as_in_the_rest_api(
     info = error["details"][0]["metadata"]
     assert info["code"] == wanted.json()["error"]["code"]
     assert info["requestId"] == answer.headers["X-Request-Id"]
-    stream = await rest(doors, secret, "/message:stream", sent)
+    stream = await rest(endpoints, secret, "/message:stream", sent)
     assert stream.status_code == 402
-    error = (await rpc(doors, secret, "SendMessage", sent)).json()["error"]
+    error = (await rpc(endpoints, secret, "SendMessage", sent)).json()["error"]
     assert error["code"] == -32600
     assert error["data"][0]["metadata"]["code"] == wanted.json()["error"]["code"]
 
@@ -189,22 +189,22 @@ async def test_an_account_without_money_is_refused_as_in_the_rest_api(
     ],
 )
 async def test_wrong_options_are_named(
-    doors: Service, secret: str, options: object, field: str
+    endpoints: Service, secret: str, options: object, field: str
 ) -> None:
     sent = {"message": {**SENT["message"], "metadata": {"rota": options}}}
-    error = (await rpc(doors, secret, "SendMessage", sent)).json()["error"]
+    error = (await rpc(endpoints, secret, "SendMessage", sent)).json()["error"]
     assert error["code"] == -32602
     violations = error["data"][1]["fieldViolations"]
     assert [each["field"] for each in violations] == [field]
-    answer = await rest(doors, secret, "/message:send", {"metadata": {"rota": options}, **SENT})
+    answer = await rest(endpoints, secret, "/message:send", {"metadata": {"rota": options}, **SENT})
     # The options of the message come before those of the request.
     assert answer.status_code == 200, answer.text
 
 
 async def test_text_and_data_are_the_input_and_files_are_refused(
-    doors: Service, somebody: Person, secret: str, binding: Binding
+    endpoints: Service, somebody: Person, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding) as client:
+    async with connected(endpoints, secret, binding) as client:
         sent = message("Count these.", "writer", approveFirst=True)
         sent.parts.add().data.struct_value.update({"items": [1, 2.5], "of": "stock"})
         sent.parts.add(text="{}", media_type="application/json")
@@ -224,9 +224,9 @@ async def test_text_and_data_are_the_input_and_files_are_refused(
 
 
 async def test_push_notifications_are_refused_and_secrets_not_repeated(
-    doors: Service, secret: str, binding: Binding
+    endpoints: Service, secret: str, binding: Binding
 ) -> None:
-    async with connected(doors, secret, binding) as client:
+    async with connected(endpoints, secret, binding) as client:
         with pytest.raises(PushNotificationNotSupportedError, match="webhook") as error:
             await client.push_config("task_x", "hush-hush")
         assert "hush-hush" not in repr(error.value)
@@ -240,7 +240,7 @@ async def test_push_notifications_are_refused_and_secrets_not_repeated(
         ("GET", "/tasks/task_x/pushNotificationConfigs/1"),
         ("DELETE", "/tasks/task_x/pushNotificationConfigs/1"),
     ):
-        assert (await rest(doors, secret, path, method=method)).status_code == 400
+        assert (await rest(endpoints, secret, path, method=method)).status_code == 400
 
 
 def test_a_service_that_nobody_calls_over_a2a_does_not_load_the_sdk() -> None:
@@ -251,11 +251,11 @@ def test_a_service_that_nobody_calls_over_a2a_does_not_load_the_sdk() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
-async def test_requests_are_counted(doors: Service, somebody: Person, secret: str) -> None:
-    left = [int((await rest(doors, secret)).headers["RateLimit-Remaining"]) for _ in range(2)]
+async def test_requests_are_counted(endpoints: Service, somebody: Person, secret: str) -> None:
+    left = [int((await rest(endpoints, secret)).headers["RateLimit-Remaining"]) for _ in range(2)]
     assert left[0] - left[1] == 1
-    assert (await rpc(doors, secret, "GetTask", {"id": "task_x"})).status_code == 200
-    metrics = (await doors.http.get("/metrics")).text
+    assert (await rpc(endpoints, secret, "GetTask", {"id": "task_x"})).status_code == 200
+    metrics = (await endpoints.http.get("/metrics")).text
     assert 'rota_a2a_calls_total{operation="ListTasks",outcome="ok"}' in metrics
     assert 'rota_a2a_calls_total{operation="GetTask",outcome="NOT_FOUND"}' in metrics
     # Reading the catalog counts toward the limit of AI endpoints.
@@ -264,7 +264,7 @@ async def test_requests_are_counted(doors: Service, somebody: Person, secret: st
         await somebody.get("/api/agents", params={"limit": 1})
     # On a busy machine, the limiter of the process may have counted some of them.
     for _ in range(ceiling):
-        answer = await rest(doors, secret, "/extendedAgentCard")
+        answer = await rest(endpoints, secret, "/extendedAgentCard")
         if answer.status_code == 429:
             break
     assert answer.status_code == 429
@@ -291,7 +291,7 @@ async def test_without_the_sdk_the_service_says_what_to_install(
         assert (await service.http.get("/health/live")).status_code == 200
 
 
-async def test_the_card_resolver_finds_the_card_at_the_root(doors: Service) -> None:
-    root = url_of(doors).removesuffix("/a2a")
-    card = await A2ACardResolver(doors.http, root).get_agent_card()
+async def test_the_card_resolver_finds_the_card_at_the_root(endpoints: Service) -> None:
+    root = url_of(endpoints).removesuffix("/a2a")
+    card = await A2ACardResolver(endpoints.http, root).get_agent_card()
     assert card.name == "Rota"

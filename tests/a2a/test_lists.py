@@ -95,15 +95,15 @@ async def test_wrong_filters_are_named(runner: Runner, key: str, binding: Bindin
 
 @pytest.mark.parametrize("status", ["COMPLETED", "completed", "TASK_STATE_DONE"])
 async def test_a_state_that_does_not_exist_is_refused_and_lists_nothing(
-    doors: Service, secret: str, status: str
+    endpoints: Service, secret: str, status: str
 ) -> None:
     for answer in (
-        await rest(doors, secret, f"/tasks?status={status}"),
-        await rpc(doors, secret, "ListTasks", {"status": status}),
+        await rest(endpoints, secret, f"/tasks?status={status}"),
+        await rpc(endpoints, secret, "ListTasks", {"status": status}),
     ):
         assert "status: must be one of TASK_STATE_SUBMITTED" in answer.json()["error"]["message"]
     for none in ("", "TASK_STATE_UNSPECIFIED"):
-        assert (await rest(doors, secret, f"/tasks?status={none}")).status_code == 200
+        assert (await rest(endpoints, secret, f"/tasks?status={none}")).status_code == 200
 
 
 async def test_artifacts_are_listed_on_request_only(

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from rota.dev.postgres import _unprivileged
-from tests.service import free_port
+from tests.service import free_port, listens
 
 Key = ec.EllipticCurvePrivateKey
 
@@ -149,7 +149,7 @@ client_tls_key_file = {server.key}
         )
     try:
         async with asyncio.timeout(20):
-            while not await _listens(port):
+            while not await listens(port):
                 assert process.returncode is None, (folder / "pgbouncer.log").read_text()
                 await asyncio.sleep(0.05)
         yield port
@@ -157,15 +157,6 @@ client_tls_key_file = {server.key}
         if process.returncode is None:
             process.kill()
         await process.wait()
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 async def create_logins(

@@ -26,7 +26,7 @@ ALLOWANCES = PLENTY | {"basic": 0}
 async def started(
     stack: Stack, scripted: Scripted, variant: str, folder: Path
 ) -> AsyncIterator["Runs"]:
-    name = f"doors_{variant}"
+    name = f"interfaces_{variant}"
     async with Runner.start(
         stack,
         scripted,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from rota.mcp.checks import SCHEDULE_ID
 from tests.load.fleet import Fleet, Metered
 from tests.mcp.conftest import connect
-from tests.service import Person, free_port
+from tests.service import Person, free_port, listens
 
 # Claimed servers are due again after 5 minutes, checked ones after 15.
 CHECKED = """
@@ -24,13 +24,8 @@ async def tool_server() -> AsyncIterator[str]:
     )
     try:
         async with asyncio.timeout(60):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    writer.close()
-                    break
-                except OSError:
-                    await asyncio.sleep(0.1)
+            while not await listens(port):
+                await asyncio.sleep(0.1)
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.kill()

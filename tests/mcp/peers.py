@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from tests.peers import installed
-from tests.service import free_port
+from tests.service import free_port, listens
 
 
 @asynccontextmanager
@@ -198,14 +198,9 @@ async def everything_server(
     )
     try:
         async with asyncio.timeout(30):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                    writer.close()
-                    break
-                except OSError:
-                    assert process.returncode is None
-                    await asyncio.sleep(0.05)
+            while not await listens(port):
+                assert process.returncode is None
+                await asyncio.sleep(0.05)
         yield f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}"
     finally:
         process.kill()

@@ -44,14 +44,13 @@ async def desktop(
         yield client
 
 
-async def ended(
+async def rota(
     environment: dict[str, str], *arguments: str, sent: bytes = b""
-) -> tuple[int | None, list[dict[str, Any]], str]:
-    """The exit code, the messages and the errors of the program after its input has ended."""
+) -> tuple[int | None, bytes, str]:
+    """The exit code, the output and the errors of a command after its input has ended."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *COMMAND,
-        *arguments,
+        *("-m", "rota.cli", *arguments),
         env=environment,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -59,7 +58,15 @@ async def ended(
     )
     async with asyncio.timeout(60):
         out, err = await process.communicate(sent)
-    return process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+    return process.returncode, out, err.decode()
+
+
+async def ended(
+    environment: dict[str, str], *arguments: str, sent: bytes = b""
+) -> tuple[int | None, list[dict[str, Any]], str]:
+    """The exit code, the messages and the errors of the MCP program."""
+    code, out, err = await rota(environment, "mcp", *arguments, sent=sent)
+    return code, [json.loads(line) for line in out.splitlines()], err
 
 
 async def test_a_desktop_program_works_with_a_key(

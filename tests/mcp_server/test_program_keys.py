@@ -3,13 +3,12 @@
 import asyncio
 import base64
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.mcp_server.test_program import ended, url_of, variables
+from tests.mcp_server.test_program import ended, rota, url_of, variables
 from tests.programs import PROGRAM
 from tests.service import Person, Service
 
@@ -33,20 +32,6 @@ def environment(tmp_path: Path, office: Service, person: Person) -> dict[str, st
 async def keys_of(person: Person) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await person.get("/api/keys")).json()["keys"]
     return found
-
-
-async def rota(environment: dict[str, str], *arguments: str, typed: str = "") -> tuple[Any, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "rota.cli", *arguments),
-        env=environment,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    async with asyncio.timeout(60):
-        _, err = await process.communicate(typed.encode())
-    return process.returncode, err.decode()
 
 
 async def test_programs_that_start_at_the_same_time_share_one_key(
@@ -77,7 +62,7 @@ async def test_signing_out_names_a_key_that_it_could_not_revoke(
     await ended(environment)
     [key] = await keys_of(person)
     await person.post("/api/auth/logout")
-    code, errors = await rota(environment, "logout")
+    code, _, errors = await rota(environment, "logout")
     assert code == 1
     assert f"the API key {key['id']} was not revoked" in errors
     assert len(errors.splitlines()) == 1
@@ -91,7 +76,8 @@ async def test_signing_out_does_not_mind_a_key_that_was_revoked_before(
     await ended(environment)
     [key] = await keys_of(person)
     await person.delete(f"/api/keys/{key['id']}")
-    assert await rota(environment, "logout") == (0, "")
+    code, _, errors = await rota(environment, "logout")
+    assert (code, errors) == (0, "")
 
 
 async def test_another_credential_in_the_profile_revokes_the_key(
@@ -102,7 +88,9 @@ async def test_another_credential_in_the_profile_revokes_the_key(
     answer = (await person.post("/api/keys", {"name": "Typed"})).json()
     url = json.loads((tmp_path / "rota" / "profiles.json").read_text())
     address = url["profiles"]["default"]["url"]
-    code, errors = await rota(environment, "login", address, "--key", typed=answer["secret"])
+    code, _, errors = await rota(
+        environment, "login", address, "--key", sent=answer["secret"].encode()
+    )
     assert (code, errors) == (0, "")
     assert key["id"] not in [each["id"] for each in await keys_of(person)]
 
@@ -114,7 +102,9 @@ async def test_signing_in_elsewhere_names_a_key_that_it_could_not_revoke(
     [key] = await keys_of(person)
     secret = (await person.post("/api/keys", {"name": "Typed"})).json()["secret"]
     await person.post("/api/auth/logout")
-    code, errors = await rota(environment, "login", url_of(office), "--key", typed=secret)
+    code, _, errors = await rota(
+        environment, "login", url_of(office), "--key", sent=secret.encode()
+    )
     assert code == 0
     assert f"the API key {key['id']} was not revoked" in errors
 
@@ -131,13 +121,13 @@ async def test_a_session_that_is_over_revokes_nothing_and_the_key_is_named(
     stored["profiles"]["default"]["token"] = f"e30.{claims}.c2ln"
     stored["profiles"]["other"] = stored["profiles"]["default"]
     path.write_text(json.dumps(stored))
-    code, errors = await rota(environment, "logout")
+    code, _, errors = await rota(environment, "logout")
     assert code == 1
     assert errors.startswith(
         f"The profile is deleted, but the API key {key['id']} was not revoked; and the session"
     )
     login = ("login", url_of(office), "--key", "--profile", "other")
-    code, errors = await rota(environment, *login, typed=secret)
+    code, _, errors = await rota(environment, *login, sent=secret.encode())
     assert code == 0
     assert f"{key['id']} of {url_of(office)} was not revoked" in errors
 

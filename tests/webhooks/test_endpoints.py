@@ -9,7 +9,16 @@ from rota.composition import Composition
 from rota.dev.stack import Stack
 from tests.service import Person, Service
 from tests.webhooks.receiver import Receiver, response
-from tests.webhooks.world import create, deliveries, events_of, happen, patch, read, until
+from tests.webhooks.world import (
+    company_with_admin,
+    create,
+    deliveries,
+    events_of,
+    happen,
+    patch,
+    read,
+    until,
+)
 
 URL = "https://example.com/hook"
 
@@ -175,16 +184,8 @@ async def test_an_update_says_what_changed(person: Person) -> None:
 async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_behind(
     office: Service,
 ) -> None:
-    owner, admin = await office.sign_in(), await office.sign_in()
-    company = (await owner.post("/api/companies", {"name": "Acme"})).json()["account"]["id"]
+    owner, admin, company = await company_with_admin(office)
     headers = {"X-Service-Account": company}
-    async with office.owner() as connection:
-        await connection.execute(
-            "INSERT INTO members (account_id, user_id, role, approver) "
-            "VALUES ($1, $2, 'admin', true)",
-            company.removeprefix("acct_"),
-            admin.user_id,
-        )
     made = await admin.post("/api/webhooks", {"url": URL}, headers=headers)
     assert made.status_code == 201, made.text
     kept = await owner.post("/api/webhooks", {"url": URL}, headers=headers)

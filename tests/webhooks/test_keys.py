@@ -7,7 +7,15 @@ import pytest
 from rota.composition import Composition
 from tests.service import Person, Service
 from tests.webhooks.receiver import Receiver
-from tests.webhooks.world import create, deliveries, events_of, happen, patch, until
+from tests.webhooks.world import (
+    company_with_admin,
+    create,
+    deliveries,
+    events_of,
+    happen,
+    patch,
+    until,
+)
 
 SCOPES = ["tasks:read", "webhooks:read", "webhooks:write"]
 
@@ -92,16 +100,8 @@ async def test_a_session_that_changes_the_url_frees_a_webhook_from_its_key(
 
 
 async def test_a_key_of_a_member_sees_no_events_about_webhooks(office: Service) -> None:
-    owner, admin = await office.sign_in(), await office.sign_in()
-    company = (await owner.post("/api/companies", {"name": "Acme"})).json()["account"]["id"]
+    owner, admin, company = await company_with_admin(office)
     headers = {"X-Service-Account": company}
-    async with office.owner() as connection:
-        await connection.execute(
-            "INSERT INTO members (account_id, user_id, role, approver) "
-            "VALUES ($1, $2, 'admin', true)",
-            company.removeprefix("acct_"),
-            admin.user_id,
-        )
     key, _ = await key_of(admin, ["tasks:read", "webhooks:read"], headers=headers)
     await owner.post("/api/webhooks", {"url": "https://example.com/hook"}, headers=headers)
     assert "webhook.created" in [each["type"] for each in await events_of(key)]

@@ -12,7 +12,17 @@ from rota.webhooks import dispatcher, progress, turns
 from rota.webhooks.model import HOLD_S
 from tests.service import Person, Service
 from tests.webhooks.receiver import OK, Received, Receiver, hang, response
-from tests.webhooks.world import create, happen, patch, read, replay, sending, until, uuid_of
+from tests.webhooks.world import (
+    create,
+    happen,
+    make_due,
+    patch,
+    read,
+    replay,
+    sending,
+    until,
+    uuid_of,
+)
 
 
 async def taken(parts: Composition, person: Person, webhook: dict[str, Any]) -> progress.Claim:
@@ -30,6 +40,10 @@ async def taken(parts: Composition, person: Person, webhook: dict[str, Any]) -> 
         )
     [claim] = [each for each in claims if each.webhook.id == uuid_of(webhook)]
     return claim
+
+
+async def fail(*_: object) -> set[UUID]:
+    raise OSError
 
 
 async def slowly(_: Received) -> bytes:
@@ -118,10 +132,7 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
     async with Composition(office.settings, pool_size=4) as parts:
         await happen(parts, person, 5)
         claim = await taken(parts, person, webhook)
-        async with office.owner() as connection:
-            await connection.execute(
-                "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
-            )
+        await make_due(office, webhook)
         await taken(parts, person, webhook)
         paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
         paused.hold_s = -1.0
@@ -155,10 +166,7 @@ async def test_a_worker_that_was_paused_continues_if_no_other_one_has_the_webhoo
 async def test_a_request_in_progress_ends_when_another_worker_has_the_webhook(
     office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_: object) -> set[UUID]:
-        raise OSError
-
-    monkeypatch.setattr(progress, "renew", refuse)
+    monkeypatch.setattr(progress, "renew", fail)
     receiver.answers["/"] = hang
     webhook, _ = await create(person, receiver.url + "/")
     settings = office.settings.model_copy(update={"webhook_timeout_s": 60.0})
@@ -168,10 +176,7 @@ async def test_a_request_in_progress_ends_when_another_worker_has_the_webhook(
         first = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
         sending_first = asyncio.create_task(first.take(claim))
         await receiver.until(lambda: len(receiver.received) == 1)
-        async with office.owner() as connection:
-            await connection.execute(
-                "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
-            )
+        await make_due(office, webhook)
         await taken(parts, person, webhook)
         # Long before the endpoint's time is over.
         async with asyncio.timeout(20):
@@ -183,10 +188,7 @@ async def test_a_request_in_progress_ends_when_another_worker_has_the_webhook(
 async def test_a_worker_does_not_take_a_webhook_that_it_is_sending_for(
     office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def late(*_: object) -> set[UUID]:
-        raise OSError
-
-    monkeypatch.setattr(progress, "renew", late)
+    monkeypatch.setattr(progress, "renew", fail)
     receiver.answers["/"] = slowly_once = SlowlyOnce()
     webhook, _ = await create(person, receiver.url + "/")
     start = webhook["confirmedSequence"]
@@ -194,10 +196,7 @@ async def test_a_worker_does_not_take_a_webhook_that_it_is_sending_for(
         await receiver.until(lambda: len(receiver.received) == 1)
         for _ in range(5):
             # Its time is over, as after a pause of the process.
-            async with office.owner() as connection:
-                await connection.execute(
-                    "UPDATE webhooks SET due_at = now() WHERE id = $1", uuid_of(webhook)
-                )
+            await make_due(office, webhook)
             await parts.webhook_dispatcher.look()
         slowly_once.release.set()
         await happen(parts, person, 3)
@@ -233,10 +232,7 @@ async def test_a_worker_keeps_a_webhook_while_its_endpoint_is_slow(
 async def test_a_worker_that_cannot_renew_its_webhooks_loses_no_event(
     office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_: object) -> set[UUID]:
-        raise OSError
-
-    monkeypatch.setattr(progress, "renew", refuse)
+    monkeypatch.setattr(progress, "renew", fail)
     monkeypatch.setattr(turns, "RENEW_EVERY_S", 0.01)
     receiver.answers["/"] = slowly
     webhook, _ = await create(person, receiver.url + "/")

@@ -51,6 +51,20 @@ async def deliveries(person: Person, webhook: Webhook, query: str = "") -> list[
     return found
 
 
+async def company_with_admin(office: Service) -> tuple[Person, Person, str]:
+    """The owner and an admin of a new company, and its ID."""
+    owner, admin = await office.sign_in(), await office.sign_in()
+    company: str = (await owner.post("/api/companies", {"name": "Acme"})).json()["account"]["id"]
+    async with office.owner() as connection:
+        await connection.execute(
+            "INSERT INTO members (account_id, user_id, role, approver) "
+            "VALUES ($1, $2, 'admin', true)",
+            company.removeprefix("acct_"),
+            admin.user_id,
+        )
+    return owner, admin, company
+
+
 async def events_of(person: Person) -> list[Any]:
     headers = {"Accept": "application/json"}
     response = await person.get("/api/events?after=0&limit=100", headers=headers)
