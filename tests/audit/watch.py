@@ -11,6 +11,7 @@ from typing import Any
 # transaction that changes nothing else needs none.
 NOTES = (
     ("account_heads", "%", "numbers and totals of rows that are in other tables"),
+    ("installation", "%SET beat = beat + 1%", "a worker's sign every 30 s that nothing was lost"),
     ("idempotency_keys", "%", "the response of a request that has its own entry"),
     ("mcp_checks", "%", "the history of checks; a change of the status appends an event"),
     ("notices", "%", "causes of notifications; what happened has its own entry"),
