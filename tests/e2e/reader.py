@@ -1,5 +1,6 @@
 """A person who reads texts of others, and what must hold on every page that shows them."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +14,8 @@ from tests.service import Person
 
 WIDTHS = (1280, 390)
 HEIGHT = 860
+# A page that is laid out for longer than this has frozen.
+FROZEN_S = 30
 
 # Reports whatever runs. Errors of the console fail a test.
 CANARY = """
@@ -97,11 +100,17 @@ async def show_all(tab: Tab) -> None:
 async def check(tab: Tab, what: str, widths: Sequence[int] = WIDTHS) -> None:
     """Nothing ran, nothing was loaded from elsewhere, and the page is not too wide."""
     for width in widths:
-        await tab.page.set_viewport_size({"width": width, "height": HEIGHT})
-        found = await tab.page.evaluate(FOUND)
+        found = await _resized(tab, width)
         assert not found, (what, width, found[:5])
     assert not tab.unexpected, (what, tab.unexpected[:5])
     elsewhere = [each.url for each in tab.requests if not each.url.startswith(f"{tab.origin}/")]
     assert not elsewhere, (what, elsewhere[:5])
     assert tab.page.url.startswith(f"{tab.origin}/"), (what, tab.page.url)
-    await tab.page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
+    await _resized(tab, WIDTHS[0])
+
+
+async def _resized(tab: Tab, width: int) -> list[str]:
+    async with asyncio.timeout(FROZEN_S):
+        await tab.page.set_viewport_size({"width": width, "height": HEIGHT})
+        found: list[str] = await tab.page.evaluate(FOUND)
+        return found

@@ -53,6 +53,23 @@ export const visible = (text: string): string =>
     .map((part) => (part.hidden ? `⟨${part.text}⟩` : part.text))
     .join('');
 
+const LONG_WORD = /\S{400}/u;
+const PIECES = /.{1,200}/gsu;
+
+/** Browsers need minutes to lay out a word of 50,000 letters after the window has become wider. */
+export const hasLongWord = (text: string): boolean => LONG_WORD.test(text);
+
+/** The text in pieces, if it has a very long word. Each is an element, and no line looks different. */
+export const pieces = (text: string): string[] =>
+  hasLongWord(text) ? (text.match(PIECES) ?? []) : [text];
+
+function Visible({ text }: { text: string }) {
+  const found = pieces(text);
+  if (found.length < 2) return text;
+  // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity, and no state.
+  return found.map((piece, at) => <span key={at}>{piece}</span>);
+}
+
 export function SafeText({ children }: { children: string }) {
   return (
     <bdi>
@@ -62,7 +79,7 @@ export function SafeText({ children }: { children: string }) {
             {part.text}
           </span>
         ) : (
-          part.text
+          <Visible key={part.at} text={part.text} />
         ),
       )}
     </bdi>

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from 'react';
 import { stringifyExact } from '../../api/exact';
 import { Check, Input, Select, TextArea } from '../../ui/Field';
-import { SafeText, visible } from '../../ui/SafeText';
+import { hasLongWord, SafeText, visible } from '../../ui/SafeText';
 import { isDate, isTime, proposedText, resolve } from '../edits';
 import { patternOf } from '../pattern';
 import { strings } from '../strings';
@@ -21,6 +21,8 @@ export function GrowingText(props: React.TextareaHTMLAttributes<HTMLTextAreaElem
     area.style.height = 'auto';
     area.style.height = `${area.scrollHeight + 2}px`;
   }, [value]);
+  // Text in a text area cannot be cut into pieces. Letters of one width are laid out at once.
+  const isData = typeof value === 'string' && hasLongWord(value);
   return (
     <TextArea
       {...props}
@@ -28,7 +30,7 @@ export function GrowingText(props: React.TextareaHTMLAttributes<HTMLTextAreaElem
       rows={1}
       dir="auto"
       spellCheck={false}
-      className={['grow', props.className].filter(Boolean).join(' ')}
+      className={['grow', isData && 'mono', props.className].filter(Boolean).join(' ')}
     />
   );
 }
