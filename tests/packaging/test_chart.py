@@ -95,7 +95,7 @@ def test_the_schema_knows_every_setting_that_is_not_secret() -> None:
 def test_all_values_match_the_schema() -> None:
     defaults = yaml.safe_load((CHART / "values.yaml").read_text())
     assert set(defaults) | {"global"} == set(SCHEMA["properties"])
-    assert len(VALUES) == 3
+    assert len(VALUES) == 4
     for values in (defaults, *(yaml.safe_load(file.read_text()) for file in VALUES.values())):
         Draft7Validator(SCHEMA).validate(values)
 
@@ -159,7 +159,9 @@ def test_pods_have_no_rights_and_read_secrets_of_others_only(name: str) -> None:
             assert rights["capabilities"] == {"drop": ["ALL"]}
             assert {"cpu", "memory"} <= set(container["resources"]["limits"])
             assert not SECRET & {variable["name"] for variable in container["env"]}
-            assert {"name": "rota"} in [each["secretRef"] for each in container["envFrom"]]
+            read = [each["secretRef"]["name"] for each in container.get("envFrom", [])]
+            # A router has no keys and no database.
+            assert ("rota" in read) == (container["name"] != "router")
 
 
 def test_each_process_has_the_secret_of_its_own_database_login() -> None:
@@ -231,14 +233,50 @@ def test_no_process_stops_before_a_new_one_is_ready_except_with_recreate() -> No
         assert strategies == {"rota-serve": one_by_one, "rota-worker": workers}
 
 
-def test_network_policies_select_every_pod() -> None:
-    found = objects("production")
-    selected = {
-        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+def policies(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The network policies, by the part that they select."""
+    return {
+        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
         for each in found
         if each["kind"] == "NetworkPolicy"
     }
-    assert selected == {"serve", "worker", "migrate", "ledger", "test"}
+
+
+def test_network_policies_select_every_pod() -> None:
+    parts = {"serve", "worker", "migrate", "ledger", "test"}
+    assert set(policies(objects("production"))) == parts
+    assert set(policies(objects("cells"))) == {*parts, "router"}
+
+
+def test_clients_reach_cells_through_routers() -> None:
+    found = objects("cells", "--set", "service.type=LoadBalancer")
+    types = {
+        each["metadata"]["name"]: each["spec"]["type"]
+        for each in found
+        if each["kind"] == "Service"
+    }
+    assert types == {"rota-router": "LoadBalancer", "rota-serve": "ClusterIP"}
+    [ingress] = [each for each in found if each["kind"] == "Ingress"]
+    [rule] = ingress["spec"]["rules"]
+    [path] = rule["http"]["paths"]
+    assert path["backend"]["service"]["name"] == "rota-router"
+    [router] = pods(found)["Deployment/rota-router"]["containers"]
+    settings = {each["name"]: each["value"] for each in router["env"]}
+    assert (router["args"], settings["ROTA_ALLOW_PLAINTEXT"]) == (["router"], "true")
+    assert settings["ROTA_CELLS"].startswith("eu1=http://eu1-rota-serve.eu1.svc,eu2=")
+
+
+def test_a_router_reaches_names_and_cells_only() -> None:
+    found = policies(objects("cells"))
+    ports = [[port["port"] for port in each["ports"]] for each in found["router"]["egress"]]
+    assert ports == [[53, 53], [8080]]
+    [to_serve, _] = found["serve"]["ingress"]
+    parts = [
+        each["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for each in to_serve["from"]
+        if "podSelector" in each
+    ]
+    assert parts == ["test", "router"]
 
 
 def test_rules_and_boards_of_the_chart_are_those_of_the_repository() -> None:

@@ -49,9 +49,9 @@ def test_processes_have_the_time_to_finish_their_work() -> None:
     assert worker["KillMode"] == ["mixed"]
 
 
-@pytest.mark.parametrize("name", ["rota-serve.service", "rota-worker@.service"])
+@pytest.mark.parametrize("name", ["rota-router", "rota-serve", "rota-worker@"])
 def test_an_invalid_setting_does_not_start_again_and_again(name: str) -> None:
-    unit = read(UNITS / name)
+    unit = read(UNITS / f"{name}.service")
     assert (unit["Restart"], unit["RestartPreventExitStatus"]) == (["always"], ["2"])
 
 

@@ -46,7 +46,8 @@ volumes:
   {{- end }}
 {{- end }}
 
-{{/* What all containers have in common: image, rights, settings and Secrets. */}}
+{{/* What all containers have in common: image, rights, settings and Secrets. With "ownSecrets", they
+     do not read the Secrets of all processes. */}}
 {{- define "rota.container" -}}
 image: {{ include "rota.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -72,7 +73,8 @@ env:
   {{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value = int64 $value }}{{ end }}
   - { name: {{ $name }}, value: {{ $value | toString | quote }} }
   {{- end }}
-{{- with concat .root.Values.secrets (.part.secrets | default list) }}
+{{- $shared := ternary list .root.Values.secrets (.ownSecrets | default false) }}
+{{- with concat $shared (.part.secrets | default list) }}
 envFrom:
   {{- range . }}
   - secretRef: { name: {{ . | quote }} }
@@ -105,4 +107,60 @@ topologySpreadConstraints:
 {{ $key }}: {{ if kindIs "string" . }}{{ . | quote }}{{ else }}{{ toYaml . | nindent 2 }}{{ end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* A container that answers HTTP requests: ports, probes and resources. */}}
+{{- define "rota.http" -}}
+ports:
+  - { name: http, containerPort: 8080 }
+  - { name: metrics, containerPort: 9100 }
+resources: {{ toYaml .resources | nindent 2 }}
+startupProbe:
+  httpGet: { path: /health/live, port: http }
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: { path: /health/live, port: http }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: { path: /health/ready, port: http }
+  periodSeconds: 5
+  timeoutSeconds: 5
+# The load balancer needs a moment to notice that the pod ends.
+lifecycle:
+  preStop:
+    sleep: { seconds: 5 }
+{{- end }}
+
+{{/* The parts that run all the time. */}}
+{{- define "rota.deployments" -}}
+serve worker{{ if .Values.router.enabled }} router{{ end }}
+{{- end }}
+
+{{/* Which part clients reach. Where there are routers, they reach the cells through them. */}}
+{{- define "rota.entrance" -}}
+{{ ternary "router" "serve" .Values.router.enabled }}
+{{- end }}
+
+{{/* The Service of a part. The values of `service` are for the one that clients reach. */}}
+{{- define "rota.service" -}}
+{{- $reached := eq .component (include "rota.entrance" .root) }}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "rota.name" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{ include "rota.labels" . | nindent 4 }}
+  {{- if $reached }}
+  {{- with .root.Values.service.annotations }}
+  annotations: {{ toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+spec:
+  type: {{ ternary .root.Values.service.type "ClusterIP" $reached }}
+  selector: {{ include "rota.selector" . | nindent 4 }}
+  ports:
+    - { name: http, port: {{ .root.Values.service.port }}, targetPort: http }
 {{- end }}
