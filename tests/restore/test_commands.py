@@ -45,9 +45,13 @@ async def test_a_file_that_begins_after_the_moment_is_refused(
     old_a: Service, tmp_path: Path
 ) -> None:
     restored = await Restored.of(old_a, "restored_only_a")
-    late = (restored.moment + timedelta(hours=3)).strftime(SINCE_FORMAT)
+    await restored.owned("UPDATE installation SET beat_at = beat_at - interval '3 hours'")
     path = tmp_path / "file"
-    command = ("admin", "restore", "collect", "--since", late, "--output", str(path))
+    tomorrow = await restored.collect(path, since=restored.moment + timedelta(days=1))
+    assert tomorrow.exit_code == 1
+    assert "is in the future" in tomorrow.output
+    at = restored.moment.strftime(SINCE_FORMAT)
+    command = ("admin", "restore", "collect", "--since", at, "--output", str(path))
     assert (await run(old_a.settings, *command, "--from", old_a.database_url)).exit_code == 0
     refused = await restored.finish("--file", str(path))
     assert refused.exit_code == 1
@@ -141,8 +145,7 @@ async def test_several_files_are_joined_and_a_gap_between_them_is_refused(
                     "WHERE account_id = $1 AND status = 'CANCELLED'",
                     person.user_id,
                 )
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
-    assert (await restored.collect(late, since=tomorrow)).exit_code == 0
+    assert (await restored.collect(late, since=datetime.now(UTC))).exit_code == 0
     refused = await restored.finish("--file", str(first), "--file", str(late))
     assert refused.exit_code == 1
     assert "No file has the changes between" in refused.output

@@ -31,6 +31,14 @@ class AlreadyRestored(Conflict):
         )
 
 
+class NotYet(Conflict):
+    def __init__(self, since: datetime) -> None:
+        super().__init__(
+            f"--since {since:%Y-%m-%dT%H:%M:%SZ} is in the future. Use the moment to which "
+            "PostgreSQL is restored, in UTC."
+        )
+
+
 async def collect(
     url: str, since: datetime, path: Path, *, final: bool = False, ignore_connections: bool = False
 ) -> int:
@@ -38,6 +46,8 @@ async def collect(
 
     `final`: nothing uses the database any more, so nothing can follow.
     """
+    if since > clock.now():
+        raise NotYet(since)
     db = Database(url, pool_size=1, timeouts=TIMEOUTS)
     await db.open()
     try:
