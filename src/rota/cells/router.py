@@ -36,7 +36,7 @@ log = structlog.get_logger()
 class CellUnavailable(Unavailable):
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"Cell {name} of this service, which has your account, is not available. Try again, "
+            f"Cell {name} of this service, which your request needs, is not available. Try again, "
             "and wait longer after each attempt.",
             headers=RETRY,
         )
