@@ -1,11 +1,13 @@
 """Gates: before a run starts, before tool calls, and before the answer becomes the output."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from rota.runs.tool_call import _GONE
+from rota.runs.transcript import EDITED_CALL
 from tests.assertions import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
@@ -184,6 +186,11 @@ async def test_items_can_be_approved_and_edited_separately_and_exactly_those_cal
     assert [c["arguments"] for c in await scripted.done("third")] == [edited]
     steps, _ = await runner.timeline(person, task)
     assert edited in [step["arguments"] for step in steps if step["kind"] == "tool"]
+    # The model reads what was sent, not what it asked for, and learns who changed it.
+    *_, said, first, second = (await scripted.asked(script))[-1]["messages"]
+    sent = [json.loads(call["function"]["arguments"]) for call in said["tool_calls"]]
+    assert sent == [{"ref": "first", "text": "as asked"}, edited]
+    assert [EDITED_CALL in each["content"] for each in (first, second)] == [False, True]
 
 
 async def test_the_model_learns_the_reason_for_a_rejected_call_and_the_approved_call_is_made(

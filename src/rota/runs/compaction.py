@@ -222,8 +222,10 @@ def _sizes(rows: Sequence[Step], base: View) -> list[_StepSize]:
     for row in rows:
         if row.kind != "model" or not row.is_answered or row.step <= base.after_step:
             continue
-        whole = _answer_size(row) + size_of(row.note or "")
         calls = results.get(row.step, [])
+        # A person may have made the arguments longer.
+        approved = [json.dumps(call.arguments).decode() for call in calls if call.is_approved]
+        whole = max(_answer_size(row), sum(map(size_of, approved))) + size_of(row.note or "")
         saved = 0
         for call in calls:
             size = size_of(base.shown(call, len(calls)))

@@ -3,7 +3,7 @@
 It also prepares what the model says for the database.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 
 from rota.agents.model import AgentVersion
 from rota.platform import json
+from rota.platform.canonical import canonical_json
 from rota.platform.schema import Verdict
 from rota.runs import compaction
 from rota.runs.compaction import View
@@ -35,6 +36,8 @@ CUT_OFF_CALL = (
     "The answer was cut off at the output limit, so this call was not made. Call the tool again, "
     "with shorter arguments."
 )
+
+EDITED_CALL = "\n\n[A person changed the arguments of this call before approving it.]"
 
 
 def work_of(task: Task) -> str:
@@ -67,10 +70,13 @@ def messages(
             continue
         results = results_of[model_call.step]
         response = response_of(model_call)
+        edits = _edits(response, results)
         # Providers refuse an empty message. The note after it says that the answer was empty.
         if not is_empty(response):
-            found.append(_with_calls(response, model_call.step, len(results)))
-        reply: list[ModelRequestPart] = [_tool_return(row, view, len(results)) for row in results]
+            found.append(_with_calls(response, model_call.step, len(results), edits))
+        reply: list[ModelRequestPart] = [
+            _tool_return(row, view, len(results), edited=row.call in edits) for row in results
+        ]
         if model_call.note:
             reply.append(UserPromptPart(model_call.note))
         if reply:
@@ -86,15 +92,33 @@ def output_instructions(schema: dict[str, Any]) -> str:
     )
 
 
-def _with_calls(response: ModelResponse, step: int, made: int) -> ModelResponse:
-    """The response without the tool calls that were not made: providers want a result for each."""
+def _edits(response: ModelResponse, results: Sequence[Step]) -> dict[int, dict[str, Any]]:
+    """The arguments with which calls were made that a person changed before approving them."""
+    found = {}
+    for row in results:
+        if row.is_approved:
+            requested = storable(response.tool_calls[row.call - 1].args_as_dict())
+            made = row.sealed_arguments
+            if canonical_json(made) != canonical_json(requested):
+                found[row.call] = made
+    return found
+
+
+def _with_calls(
+    response: ModelResponse, step: int, made: int, edits: Mapping[int, dict[str, Any]]
+) -> ModelResponse:
+    """The response as it was carried out: calls with the arguments that a person approved, and
+    without the calls that were not made, because providers want a result for each."""
     parts: list[ModelResponsePart] = []
     call = 0
     for part in response.parts:
         if isinstance(part, ToolCallPart):
             call += 1
             if call <= made:
-                parts.append(replace(part, tool_call_id=_call_id(step, call)))
+                made_call = replace(part, tool_call_id=_call_id(step, call))
+                if call in edits:
+                    made_call = replace(made_call, args=canonical_json(edits[call]))
+                parts.append(made_call)
         else:
             parts.append(part)
     return replace(response, parts=parts)
@@ -141,10 +165,12 @@ def _summary_note(summary: Step, view: View) -> str:
     )
 
 
-def _tool_return(row: Step, view: View, calls: int) -> ToolReturnPart:
+def _tool_return(row: Step, view: View, calls: int, *, edited: bool) -> ToolReturnPart:
     text = compaction.removal_note(row) if row.step < view.whole_from else None
     if text is None:
         text = view.shown(row, calls)
+    if edited:
+        text += EDITED_CALL
     return ToolReturnPart(
         tool_name=row.name, content=text, tool_call_id=_call_id(row.step, row.call)
     )
