@@ -208,6 +208,20 @@ async def test_a_tool_server_is_connected_called_and_removed(rota: Terminal) -> 
         assert (failed.out, failed.err) == ("It did not work.\n", "The tool reports an error.\n")
         wrong = await rota("tools", "call", "desk", "add", "--arguments", '{"a": "x"}')
         assert wrong.code == ExitCode.USAGE
+        assert (await rota.ok("tools", "accept", "desk")).out == "Every tool of desk is accepted.\n"
+        peer.tools["add"] = definition("add", "Adds differently.", read_only=True)
+        changed = await rota.ok("tools", "ping", "desk")
+        assert "desk is CHANGED" in changed.out
+        assert "rota tools accept desk" in changed.err
+        shown = await rota.ok("tools", "show", "desk")
+        assert "changed" in shown.out
+        refused = await rota("tools", "accept", "desk")
+        assert refused.code == ExitCode.USAGE
+        assert '+ description: "Adds differently."' in refused.err
+        assert "--yes" in refused.err
+        assert "has no tool 'sub'" in (await rota("tools", "accept", "desk", "sub")).err
+        assert (await rota.ok("tools", "accept", "desk", "add", "--yes")).out == "Accepted: add.\n"
+        assert "desk is CONNECTED" in (await rota.ok("tools", "ping", "desk")).out
         assert (await rota.ok("tools", "list", "--json")).json["servers"][0]["name"] == "desk"
         assert (await rota.ok("tools", "ping", "desk", "--json")).json["ok"] is True
         called = await rota.ok("tools", "call", "desk", "note", "--json")

@@ -39,8 +39,8 @@ def approve(
 ) -> None:
     """Approve what a review shows.
 
-    If something else waits by now, nothing is decided and the exit code is 6. An API key needs the
-    scope tasks:approve.
+    If a different review is pending, nothing is decided and the exit code is 6. An API key needs
+    the scope tasks:approve.
 
     Example: rota tasks approve task_… --review 1 --digest 4f…
     """

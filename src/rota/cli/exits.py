@@ -14,6 +14,7 @@ from rota.cli.text import safe_json, safe_line
 
 if TYPE_CHECKING:
     from rota_sdk.errors import APIError
+    from rota_sdk.models import FieldError
 
 
 class ExitCode(IntEnum):
@@ -98,6 +99,12 @@ def errors_as_one_line(
         yield
 
 
+def _problem(field: "FieldError") -> str:
+    """`limit must be from 1 to 100`, or `agent: It is not in the catalog.`"""
+    colon = ":" if field.message[:1].isupper() else ""
+    return f"{field.field}{colon} {field.message}"
+
+
 @contextmanager
 def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
     from rota_sdk import errors
@@ -105,10 +112,12 @@ def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except errors.StaleReviewError as error:
-        now = f" Now waiting: {error.review.summary}" if error.review.summary else ""
+        review = error.review
+        waits = review.state == "pending" and review.summary
+        now = f" Now waiting: {review.summary}" if waits else ""
         fail(f"{error.message}{now}", ExitCode.REVIEW_STALE, error)
     except errors.ValidationError as error:
-        problems = "; ".join(f"{each.field} {each.message}" for each in error.fields)
+        problems = "; ".join(map(_problem, error.fields))
         fail(problems or error.message, ExitCode.USAGE, error)
     except errors.AuthenticationError as error:
         fail(error.message, cause=error, hint=sign_in())

@@ -22,7 +22,7 @@ def review_fields(review: "Review", task: "Task") -> Fields:
     review was read, the digest is the older one and decides nothing.
     """
     return [
-        ("Waits at", review.gate),
+        ("Gate", review.gate),
         ("What", review.summary),
         ("Asked", moment(review.requested_at)),
         ("Expires", moment(review.expires_at)),

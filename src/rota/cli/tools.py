@@ -1,5 +1,6 @@
 """`rota tools …`: tool servers and their tools."""
 
+import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from rota.cli.session import Session, client_command, read_json
 from rota.cli.text import moment
 
 if TYPE_CHECKING:
-    from rota_sdk.models import ToolServer
+    from rota_sdk.models import Tool, ToolServer
 
 commands = typer.Typer(no_args_is_help=True, help="Connect tool servers and call their tools.")
 
@@ -54,18 +55,72 @@ def show(session: Session, server: Server) -> None:
         (
             each.name,
             "yes" if each.allowed else "no",
-            _state(each.accepted, each.changed),
+            "reads" if (each.annotations or {}).get("readOnlyHint") is True else "writes",
+            _state(each),
             each.description,
         )
         for each in tools
     ]
-    print_table(("Tool", "Allowed", "Definition", "What it does"), rows, "It has no tools.")
+    columns = ("Tool", "Allowed", "Effect", "Definition", "What it does")
+    print_table(columns, rows, "It has no tools.")
+    if not all(each.accepted for each in tools):
+        print_note(f"To see what is new or has changed, and accept it: {_accept(found)}")
 
 
-def _state(accepted: bool, changed: bool) -> str:
-    if changed:
+def _state(tool: "Tool") -> str:
+    if tool.changed:
         return "changed"
-    return "accepted" if accepted else "not accepted"
+    return "accepted" if tool.accepted else "not accepted"
+
+
+def _accept(server: "ToolServer") -> str:
+    return f"rota tools accept {server.name}"
+
+
+@client_command(commands)
+def accept(
+    session: Session,
+    server: Server,
+    tool: Annotated[
+        list[str] | None, typer.Argument(help="Only these tools. Without names, all that wait.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Accept tools that are new or have changed. Agents cannot use them before.
+
+    It shows what changed, asks, and accepts exactly the definitions that it has shown.
+
+    Example: rota tools accept helpdesk
+    """
+    found = find_server(session, server)
+    tools = list(session.client.tool_servers.tools(found))
+    names = {each.name for each in tools}
+    if unknown := [name for name in tool or () if name not in names]:
+        fail(f"{found.name} has no tool {unknown[0]!r}. It has: {', '.join(sorted(names))}.")
+    waiting = [each for each in tools if not each.accepted and (not tool or each.name in tool)]
+    if not waiting:
+        print_text(f"Every tool of {found.name} is accepted.")
+        return
+    if not yes:
+        _ask(waiting)
+    answer = session.client.tool_servers.accept(found, tools=waiting)
+    if session.as_json:
+        print_json(answer)
+    else:
+        print_text(f"Accepted: {', '.join(each.name for each in waiting)}.")
+
+
+def _ask(waiting: "list[Tool]") -> None:
+    """Shows what would be accepted, and ends the command if the answer is no."""
+    for each in waiting:
+        print_note(f"{each.name}: {_state(each)}")
+        for change in each.difference:
+            if change.accepted is not None:
+                print_note(f"  - {change.field}: {json.dumps(change.accepted, ensure_ascii=False)}")
+            print_note(f"  + {change.field}: {json.dumps(change.live, ensure_ascii=False)}")
+    if not sys.stdin.isatty():
+        fail("To accept without a question, add --yes.", ExitCode.USAGE)
+    typer.confirm(f"Accept {len(waiting)} definitions?", abort=True, err=True)
 
 
 @client_command(commands)
@@ -116,6 +171,8 @@ def ping(session: Session, server: Server) -> None:
         print_json(answer)
     else:
         print_text(f"{answer.server.name} is {answer.status} ({answer.latency_ms:.0f} ms).")
+    if answer.status == "CHANGED":
+        print_note(f"To see what is new or has changed, and accept it: {_accept(answer.server)}")
     if not answer.ok:
         raise typer.Exit(ExitCode.ERROR)
 
