@@ -28,9 +28,7 @@ READS = (
     "/api/credits/balance",
     "/api/credits/transactions",
     "/api/usage",
-    "/api/policies",
     "/api/audit",
-    "/api/keys",
 )
 
 
