@@ -15,6 +15,11 @@ from playwright.sync_api import Page, expect
 
 PORT_WEBHOOK = 27_439
 TIMEOUT_S = 60.0
+# Ada's phone, as her list of sessions shows it.
+PHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 "
+    "(KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+)
 
 
 @contextmanager
@@ -37,7 +42,11 @@ class Api:
         issuer = f"http://127.0.0.1:{int(base.rsplit(':', 1)[1]) + 6}"
         person = {"sub": "ada", "email": "ada@example.test", "name": "Ada Lovelace"}
         given = httpx.post(f"{issuer}/dev/token", json=person).json()
-        answer = httpx.post(f"{base}/api/auth/session", json={"idToken": given["idToken"]})
+        answer = httpx.post(
+            f"{base}/api/auth/session",
+            json={"idToken": given["idToken"]},
+            headers={"User-Agent": PHONE},
+        )
         headers = {"Authorization": f"Bearer {answer.json()['token']}"}
         self._client = httpx.Client(base_url=base, headers=headers, timeout=TIMEOUT_S)
         accounts = self.get("/api/me")["accounts"]

@@ -26,7 +26,7 @@ SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
 THEMES = ("light", "dark")
 # Colours that differ by less look the same. Screens have few colours, so a picture without loss is
 # smaller and sharper than one with it.
-NEAR = 8
+NEAR, NEAR_IN_ANIMATION = 8, 10
 MOST_BYTES, MOST_ANIMATION_BYTES = 2_000_000, 500_000
 ANIMATION = "first-minute.webp"
 ANIMATION_SIZE = {"width": 1120, "height": 740}
@@ -139,7 +139,7 @@ def picture(page: Page) -> Image.Image:
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
-def few_colours(images: list[Image.Image]) -> list[Image.Image]:
+def few_colours(images: list[Image.Image], most: int = NEAR) -> list[Image.Image]:
     """The same colours in all images, at most 256: frequent ones, and others by the nearest."""
     found: Counter[Any] = Counter()
     for image in images:
@@ -147,7 +147,7 @@ def few_colours(images: list[Image.Image]) -> list[Image.Image]:
             found[colour] += number
     kept: list[Any] = []
     for colour, _ in found.most_common():
-        if len(kept) < 256 and not any(near(colour, other) for other in kept):
+        if len(kept) < 256 and not any(near(colour, other, most) for other in kept):
             kept.append(colour)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in kept for part in colour])
@@ -155,8 +155,8 @@ def few_colours(images: list[Image.Image]) -> list[Image.Image]:
     return [image.quantize(palette=palette, dither=none).convert("RGB") for image in images]
 
 
-def near(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return all(abs(a - b) <= NEAR for a, b in zip(one, other, strict=True))
+def near(one: tuple[int, ...], other: tuple[int, ...], most: int) -> bool:
+    return all(abs(a - b) <= most for a, b in zip(one, other, strict=True))
 
 
 def write(page: Page, name: str) -> None:
@@ -179,7 +179,7 @@ class Recording:
         self.shown_ms.append(shown_ms)
 
     def write(self, path: Path) -> None:
-        first, *rest = few_colours(self.frames)
+        first, *rest = few_colours(self.frames, NEAR_IN_ANIMATION)
         first.save(
             path,
             save_all=True,

@@ -19,7 +19,7 @@ from rota.composition import Composition
 from rota.dev import CLIENT_ID
 from rota.dev.demo import SERVERS
 from rota.dev.demo.__main__ import COMPANY
-from rota.dev.demo.first_use import Session, connect, sign_in
+from rota.dev.demo.first_use import HEADERS, Session, connect, sign_in
 from rota.dev.demo.history import Company, write_history
 from rota.platform import ids
 from rota.platform.settings import Settings
@@ -52,7 +52,7 @@ async def fill(settings: Settings, demo_url: str) -> None:
     issuer = next(i.issuer for i in settings.oidc_issuers if i.client_id == CLIENT_ID)
     async with (
         Composition(settings, pool_size=2) as parts,
-        httpx.AsyncClient(timeout=30, trust_env=False) as client,
+        httpx.AsyncClient(timeout=30, trust_env=False, headers=HEADERS) as client,
     ):
         people = {
             name: await sign_in(client, settings.public_url, issuer, name)

@@ -19,6 +19,8 @@ NAME = "tools"
 # Names the service and the tool servers that are connected.
 MARK = "demo-connected"
 TIMEOUT_S = 20.0
+# What the list of sessions shows.
+HEADERS = {"User-Agent": "rota dev"}
 
 
 class Refused(Exception):
@@ -38,7 +40,7 @@ async def prepare(
     log, began = stack.directory.log(NAME), time.monotonic()
     on_change(ComponentState(NAME, Status.STARTING, log))
     try:
-        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, headers=HEADERS) as client:
             await asyncio.gather(
                 *(_prepare(client, service_url, at.issuer_url, at.demo_url, sub) for sub in PEOPLE)
             )
