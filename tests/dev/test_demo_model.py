@@ -228,10 +228,10 @@ async def test_it_reads_first_then_proposes_one_reply_then_answers(client: Async
 
 
 async def test_it_notices_arguments_that_a_person_edited(client: AsyncOpenAI) -> None:
-    edited = {"sent": True, "ticketId": "T-4822", "message": "Hello.", "status": "pending"}
+    result = '{"sent": true}' + transcript.EDITED_CALL.format(names="message, status")
     talk = Talk(client, offered("helpdesk", "helpcenter"))
-    answer = await talk.run("# Invoice\n\nReply to ticket T-4822.", json.dumps(edited))
-    assert "- `status`: pending (edited by you)" in answer
+    answer = await talk.run("# Invoice\n\nReply to ticket T-4822.", result)
+    assert "- `status`: solved (edited by you)" in answer
     assert "- `ticketId`: T-4822\n" in answer
 
 

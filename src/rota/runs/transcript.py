@@ -5,7 +5,7 @@ It also prepares what the model says for the database.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -37,7 +37,14 @@ CUT_OFF_CALL = (
     "with shorter arguments."
 )
 
-EDITED_CALL = "\n\n[A person changed the arguments of this call before approving it.]"
+EDITED_CALL = "\n\n[A person changed this call before approving it: {names}.]"
+
+
+class _Edit(NamedTuple):
+    """The arguments with which a call was made, and the names of those that a person changed."""
+
+    arguments: dict[str, Any]
+    names: list[str]
 
 
 def work_of(task: Task) -> str:
@@ -75,7 +82,7 @@ def messages(
         if not is_empty(response):
             found.append(_with_calls(response, model_call.step, len(results), edits))
         reply: list[ModelRequestPart] = [
-            _tool_return(row, view, len(results), edited=row.call in edits) for row in results
+            _tool_return(row, view, len(results), edits.get(row.call)) for row in results
         ]
         if model_call.note:
             reply.append(UserPromptPart(model_call.note))
@@ -92,20 +99,27 @@ def output_instructions(schema: dict[str, Any]) -> str:
     )
 
 
-def _edits(response: ModelResponse, results: Sequence[Step]) -> dict[int, dict[str, Any]]:
-    """The arguments with which calls were made that a person changed before approving them."""
+def _edits(response: ModelResponse, results: Sequence[Step]) -> dict[int, _Edit]:
+    """What a person changed before approving it, by the number of the call."""
     found = {}
     for row in results:
         if row.is_approved:
             requested = storable(response.tool_calls[row.call - 1].args_as_dict())
             made = row.sealed_arguments
-            if canonical_json(made) != canonical_json(requested):
-                found[row.call] = made
+            names = [name for name in made | requested if _differs(requested, made, name)]
+            if names:
+                found[row.call] = _Edit(made, names)
     return found
 
 
+def _differs(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
+    if name not in one or name not in other:
+        return True
+    return canonical_json(one[name]) != canonical_json(other[name])
+
+
 def _with_calls(
-    response: ModelResponse, step: int, made: int, edits: Mapping[int, dict[str, Any]]
+    response: ModelResponse, step: int, made: int, edits: Mapping[int, _Edit]
 ) -> ModelResponse:
     """The response as it was carried out: calls with the arguments that a person approved, and
     without the calls that were not made, because providers want a result for each."""
@@ -117,7 +131,7 @@ def _with_calls(
             if call <= made:
                 made_call = replace(part, tool_call_id=_call_id(step, call))
                 if call in edits:
-                    made_call = replace(made_call, args=canonical_json(edits[call]))
+                    made_call = replace(made_call, args=canonical_json(edits[call].arguments))
                 parts.append(made_call)
         else:
             parts.append(part)
@@ -165,12 +179,12 @@ def _summary_note(summary: Step, view: View) -> str:
     )
 
 
-def _tool_return(row: Step, view: View, calls: int, *, edited: bool) -> ToolReturnPart:
+def _tool_return(row: Step, view: View, calls: int, edit: _Edit | None) -> ToolReturnPart:
     text = compaction.removal_note(row) if row.step < view.whole_from else None
     if text is None:
         text = view.shown(row, calls)
-    if edited:
-        text += EDITED_CALL
+    if edit:
+        text += EDITED_CALL.format(names=", ".join(edit.names))
     return ToolReturnPart(
         tool_name=row.name, content=text, tool_call_id=_call_id(row.step, row.call)
     )

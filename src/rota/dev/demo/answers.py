@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from rota.dev.demo.conversation import Call, Conversation, Facts, Tool
+from rota.dev.demo.conversation import Call, Conversation, Tool
 
 SIGNATURE = (
     "_Written by the demonstration model of `rota dev`: a script with rules, not a language model. "
@@ -93,7 +93,7 @@ def _headline(calls: tuple[Call, ...]) -> str:
         reason = f" You wrote: “{_quoted(last.rejection)}”." if last.rejection else ""
         return f"I did not call {shown(last.name)}, because you rejected it.{reason}"
     if last.failed:
-        return f"{shown(last.name)} failed, so the work is not complete: {_quoted(last.result)}"
+        return f"{shown(last.name)} failed, so the work is not complete: {_quoted(last.answer)}"
     if _reads(last.name):
         return "This is what I found. I changed nothing."
     return f"Done. {shown(last.name)} confirmed the last step."
@@ -122,12 +122,9 @@ def _worked(call: Call) -> bool:
 
 
 def _fields(call: Call) -> list[str]:
-    """The arguments as the tool confirmed them: a person can have edited them."""
-    confirmed = Facts("", [call.result])
     lines = []
-    for name, proposed in call.arguments.items():
-        value = next(confirmed.of_key(name), proposed)
-        edited = " (edited by you)" if value != proposed else ""
+    for name, value in call.arguments.items():
+        edited = " (edited by you)" if name in call.edited else ""
         lines.append(f"- `{name}`: {_quoted(_flat(value))}{edited}")
     return lines
 

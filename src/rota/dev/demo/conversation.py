@@ -11,6 +11,7 @@ READING = ("get", "list", "search", "read", "find", "query", "report", "fetch", 
 _REJECTED = re.compile(
     r"A person rejected this (?:call|answer)\.(?: Reason: (?P<reason>.*))?", re.S
 )
+_EDITED = re.compile(r"\n\n\[A person changed this call before approving it: (.*)\.\]\Z", re.S)
 _FAILED = (
     "The arguments do not match",
     "The server rejected the call",
@@ -69,6 +70,17 @@ class Call:
     @property
     def failed(self) -> bool:
         return self.result.startswith(_FAILED)
+
+    @property
+    def edited(self) -> list[str]:
+        """The arguments that a person changed."""
+        found = _EDITED.search(self.result)
+        return found[1].split(", ") if found else []
+
+    @property
+    def answer(self) -> str:
+        """What the tool returned."""
+        return _EDITED.sub("", self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,7 @@ def read(body: Mapping[str, Any]) -> Conversation:
     )
     task = said[0] if said else ""
     note = said[-1] if len(said) > 1 and messages[-1].get("role") == "user" else None
-    good = [c.result for c in calls if c.rejection is None and not c.failed]
+    good = [c.answer for c in calls if c.rejection is None and not c.failed]
     wanted = (body.get("response_format") or {}).get("json_schema") or {}
     return Conversation(
         system, task, tools, calls, note, Facts(task, good), output_schema=wanted.get("schema")
