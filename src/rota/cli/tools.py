@@ -64,7 +64,7 @@ def show(session: Session, server: Server) -> None:
     columns = ("Tool", "Allowed", "Effect", "Definition", "What it does")
     print_table(columns, rows, "It has no tools.")
     if not all(each.accepted for each in tools):
-        print_note(f"To see what is new or has changed, and accept it: {_accept(found)}")
+        print_note(_how_to_accept(found))
 
 
 def _state(tool: "Tool") -> str:
@@ -73,8 +73,8 @@ def _state(tool: "Tool") -> str:
     return "accepted" if tool.accepted else "not accepted"
 
 
-def _accept(server: "ToolServer") -> str:
-    return f"rota tools accept {server.name}"
+def _how_to_accept(server: "ToolServer") -> str:
+    return f"To see what is new or has changed, and accept it: rota tools accept {server.name}"
 
 
 @client_command(commands)
@@ -172,7 +172,7 @@ def ping(session: Session, server: Server) -> None:
     else:
         print_text(f"{answer.server.name} is {answer.status} ({answer.latency_ms:.0f} ms).")
     if answer.status == "CHANGED":
-        print_note(f"To see what is new or has changed, and accept it: {_accept(answer.server)}")
+        print_note(_how_to_accept(answer.server))
     if not answer.ok:
         raise typer.Exit(ExitCode.ERROR)
 

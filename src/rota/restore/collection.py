@@ -31,7 +31,7 @@ class AlreadyRestored(Conflict):
         )
 
 
-class NotYet(Conflict):
+class SinceInFuture(Conflict):
     def __init__(self, since: datetime) -> None:
         super().__init__(
             f"--since {since:%Y-%m-%dT%H:%M:%SZ} is in the future. Use the moment to which "
@@ -47,7 +47,7 @@ async def collect(
     `final`: nothing uses the database any more, so nothing can follow.
     """
     if since > clock.now():
-        raise NotYet(since)
+        raise SinceInFuture(since)
     db = Database(url, pool_size=1, timeouts=TIMEOUTS)
     await db.open()
     try:

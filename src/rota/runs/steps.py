@@ -109,7 +109,7 @@ class Step:
     @property
     def is_approved(self) -> bool:
         """Whether a person approved the call as it is sealed."""
-        if self.sealed is None or self.approved_by_rule:
+        if self.sealed is None or self.approved_digest is None or self.approved_by_rule:
             return False
         return self.approved_digest == digest(self.sealed)
 
