@@ -209,6 +209,8 @@ async def test_a_tool_server_is_connected_called_and_removed(rota: Terminal) -> 
         wrong = await rota("tools", "call", "desk", "add", "--arguments", '{"a": "x"}')
         assert wrong.code == ExitCode.USAGE
         assert (await rota.ok("tools", "accept", "desk")).out == "Every tool of desk is accepted.\n"
+        nothing = (await rota.ok("tools", "accept", "desk", "--json")).json
+        assert nothing["server"]["name"] == "desk"
         peer.tools["add"] = definition("add", "Adds differently.", read_only=True)
         changed = await rota.ok("tools", "ping", "desk")
         assert "desk is CHANGED" in changed.out

@@ -99,7 +99,10 @@ def accept(
         fail(f"{found.name} has no tool {unknown[0]!r}. It has: {', '.join(sorted(names))}.")
     waiting = [each for each in tools if not each.accepted and (not tool or each.name in tool)]
     if not waiting:
-        print_text(f"Every tool of {found.name} is accepted.")
+        if session.as_json:
+            print_json({"server": found, "tools": tools})
+        else:
+            print_text(f"Every tool of {found.name} is accepted.")
         return
     if not yes:
         _ask(waiting)
