@@ -10,6 +10,8 @@ from structlog.testing import capture_logs
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from rota.runs.deadlines import Deadlines
+from rota.tasks import queries
 from tests.assertions import assert_error
 from tests.runs.gated_run import GatedRun, decide
 from tests.runs.runner import until
@@ -136,6 +138,43 @@ async def test_a_retry_from_failure_keeps_version_and_approvals_and_one_from_the
     assert (await run.answer({"text": "hello"})).kind == "wait"
     assert (await run.review(run.one))["gate"] == "tool"
     assert len(run.client.made) == 1
+
+
+async def ended_before_it_began(run: GatedRun) -> None:
+    """The run fails while it waits for a worker or at its gate, as it does at its deadline."""
+    async with run.parts.db.write(run.account_id) as tx:
+        task = await queries.find_for_change(tx, (await run.context_task(tx)).id)
+        assert task is not None
+        deadlines = Deadlines(run.context, run.loop)
+        await deadlines.fail(tx, task, "RUN_FAILED", "It failed.", reason="It failed.")
+
+
+async def test_a_retry_from_failure_keeps_the_steps_of_the_last_run_that_began(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "patient")
+    await failed(run, "patient")
+    for _ in range(2):
+        await retry(run, "failure")
+        await ended_before_it_began(run)
+    start, failure = (await quote(run))["options"]
+    assert (failure["keptSteps"], failure["keptCostUsd"]) == (2, "0.000020")
+    assert (start["keptSteps"], start["repeatedSteps"]) == (0, 2)
+    await retry(run, "failure")
+    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    assert (run.next.kind, run.next.step) == ("think", 2)
+    [kept] = await run.tool_rows()
+    assert (kept.planned_run, kept.copied) == (1, True)
+    await run.fail()
+
+    # Nothing from before a retry from the start is kept, even if that run has not begun.
+    await retry(run, "start")
+    await ended_before_it_began(run)
+    _, failure = (await quote(run))["options"]
+    assert (failure["keptSteps"], failure["repeatedSteps"]) == (0, 0)
+    await retry(run, "failure")
+    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    assert (run.next.kind, run.next.step) == ("think", 1)
 
 
 async def test_a_summary_has_the_sentence_of_the_version_that_runs(

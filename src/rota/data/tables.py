@@ -70,7 +70,7 @@ TABLES: tuple[Table, ...] = (
         owner="user_id",
     ),
     Table("identities", "special", "deleted at once", owner="user_id", order="issuer, subject"),
-    _erased("tasks", "task", prefix="task", hidden="fence limited"),
+    _erased("tasks", "task", prefix="task", hidden="fence limited start_run"),
     _erased("steps", "step", "task_id, run, step, call"),
     _erased("reviews", "review", "task_id, number"),
     _erased("task_shapers", "taskShaper", "task_id, user_id, how"),

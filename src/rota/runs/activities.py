@@ -71,7 +71,7 @@ class Activities:
             if task.status == "PENDING":
                 QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
-                    await steps.copy_previous_run(tx, task.id, task.run)
+                    await steps.copy_kept(tx, task)
                 task = await transitions.apply(tx, task, task, "RUNNING", Trigger.RUN)
             return await self._loop.advance(tx, task)
 

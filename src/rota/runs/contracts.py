@@ -33,7 +33,7 @@ class RunInput:
     account_id: str
     task_id: str
     run: int
-    # Retry from failure: the run starts with the finished steps of the previous run.
+    # Retry from failure: the run starts with the finished steps of the run before it that began.
     resume: bool = False
     # If a worker sends no heartbeat for this long during a call, Temporal repeats the call.
     heartbeat_s: float = 15.0

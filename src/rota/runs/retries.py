@@ -66,7 +66,9 @@ class Retries:
 async def _option(
     tx: AccountReader, task: Task, start_at: StartingPoint, plan: RetryPlan
 ) -> RetryOption:
-    finished, unfinished, cost_micros = await steps.progress(tx, task.id, task.run)
+    # The last run may have ended before it began. Then a retry continues an earlier one.
+    kept = await steps.kept_run(tx, task, task.run + 1)
+    finished, unfinished, cost_micros = await steps.progress(tx, task.id, kept)
     # What a fork began with is kept from the start too, even if the last run ended before it began.
     copied = await forked_steps.count(tx, task) if task.forked_step else 0
     finished = max(finished, copied)

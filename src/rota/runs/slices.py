@@ -164,7 +164,7 @@ class Slice:
                 if not task.limited:
                     QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
-                    await steps.copy_previous_run(tx, task.id, task.run)
+                    await steps.copy_kept(tx, task)
                 if task.forked_step and task.run > 1:
                     # Also from failure: the previous run may have ended before it began.
                     await forked_steps.copy_again(tx, task)

@@ -303,10 +303,30 @@ async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -
     )
 
 
-async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> None:
-    """Copies the steps of the previous run into this one, without their cost.
+async def kept_run(tx: AccountReader, task: Task, before: int) -> int:
+    """The run whose steps the run `before` keeps, if it continues from the failed step.
 
-    An answer that the previous run could not apply is not copied: the model is asked again.
+    It is not always the run before: that one may have ended before it began, at its deadline. Runs
+    from before the last retry from the start do not count.
+    """
+    first = task.start_run or before - 1
+    found: int = await tx.fetchval(
+        """
+        SELECT coalesce(max(run), $3) FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run >= $3 AND run < $4
+        """,
+        tx.account_id,
+        task.id,
+        first,
+        before,
+    )
+    return found
+
+
+async def copy_kept(tx: AccountTransaction, task: Task) -> None:
+    """Copies the steps that a retry from failure keeps into the current run, without their cost.
+
+    An answer that the earlier run could not apply is not copied: the model is asked again.
     """
     await tx.execute(
         f"""
@@ -315,11 +335,12 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
             arguments, sealed, approved_digest, maybe_made, coalesce(planned_run, run), result,
             outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
             planned_at, started_at, finished_at, 0, approved_by_rule
-        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $4
           AND NOT (call = 0 AND state IN ('planned', 'started'))
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
         tx.account_id,
-        task_id,
-        run,
+        task.id,
+        task.run,
+        await kept_run(tx, task, task.run),
     )

@@ -389,4 +389,5 @@ def _build(
         forked_from=new.fork.original.id if new.fork else None,
         forked_run=new.fork.original.run if new.fork else None,
         forked_step=new.fork.step if new.fork else None,
+        start_run=1,
     )

@@ -66,6 +66,8 @@ class Task:
     forked_step: int | None = None
     # Whether the task needs a place to work. See `rota.tasks.places`.
     limited: bool = False
+    # The last run that started from the start. None: the task was created by an earlier version.
+    start_run: int | None = None
     # Not stored. Set where it is shown: 1 for the task that gets the next place of its agent.
     queue_position: int | None = None
 

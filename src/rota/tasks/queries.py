@@ -39,6 +39,7 @@ _CHANGEABLE = (
     "output_schema",
     "deadline",
     "limited",
+    "start_run",
 )
 _TEXTS = ("description", "output", "actions", "output_schema")
 _SHORT = tuple(name for name in _CHANGEABLE if name not in _TEXTS)

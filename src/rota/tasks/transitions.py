@@ -34,6 +34,7 @@ _NOT_SHOWN = (
     "fence",
     "own_output_schema",
     "limited",
+    "start_run",
     "queue_position",
 )
 
