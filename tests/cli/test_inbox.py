@@ -121,7 +121,8 @@ async def test_a_call_is_seen_edited_and_approved(
     screen.press("Enter")
     await screen.shows('"ref": "first"', "a approve")
     screen.press("e")
-    await screen.shows("Your version:", '"ref": "second"', "Instead of:", '"ref": "first"')
+    await screen.shows("(before your edit)", "Your version:")
+    await screen.shows('"ref": "second"', "Instead of:", '"ref": "first"')
     screen.press("a")
     await screen.shows("Approve exactly what is shown?")
     # Another key decides nothing.

@@ -89,6 +89,45 @@ async def test_a_run_that_waits_is_approved_and_forked(rota: Terminal, scripted:
     assert fork["forkedFrom"]["taskId"] == task_id
 
 
+async def test_an_approval_can_have_other_arguments(rota: Terminal, scripted: Scripted) -> None:
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "first"}), ("desk__send", {"ref": "second"})), says("Sent.")
+    )
+    about = ("--agent", "careful", "--input", f"Please. {script}")
+    task_id = (await rota("tasks", "create", "T", *about, "--until-review")).err.splitlines()[0]
+    review = (await rota.ok("tasks", "review", task_id, "--json")).json["review"]
+    decision = ("--review", str(review["number"]), "--digest", review["digest"])
+    edit = ("--arguments", '{"ref": "third"}')
+    _, second = (item["id"] for item in review["items"])
+    for wrong, expected in (
+        (edit, "2 items wait. Choose one with --item"),
+        ((*edit, "--item", "call_9"), "call_9 does not wait."),
+        (("--item", second), "--item needs --arguments."),
+        (("--arguments", "ref"), "--arguments is not valid JSON"),
+    ):
+        refused = await rota("tasks", "approve", task_id, *decision, *wrong)
+        assert refused.code == ExitCode.USAGE
+        assert expected in " ".join(refused.err.split())
+    await rota.ok("tasks", "approve", task_id, *decision, *edit, "--item", second)
+    await rota.ok("tasks", "follow", task_id)
+    steps = (await rota.ok("tasks", "show", task_id, "--timeline", "--json")).json["steps"]
+    sent = [step["arguments"]["ref"] for step in steps if step["kind"] == "tool"]
+    assert sent == ["first", "third"]
+
+
+async def test_a_followed_task_says_which_calls_failed_and_the_timeline_why(
+    rota: Terminal, scripted: Scripted
+) -> None:
+    script = await scripted.script(calls(("desk__lookup", {})), says("I could not look it up."))
+    command = ("tasks", "create", "T", "--agent", "writer", "--input", f"Please. {script}", "-f")
+    done = await rota.ok(*command)
+    assert "· desk/lookup failed" in done.err.splitlines()
+    task_id = done.err.splitlines()[0]
+    assert done.err.splitlines()[-1].endswith(f"rota tasks show {task_id} --timeline")
+    timeline = await rota.ok("tasks", "show", task_id, "--timeline")
+    assert "Step 1, lookup: " in timeline.out
+
+
 async def test_an_interrupted_follow_leaves_the_task_running(
     rota: Terminal, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from rota.cli.output import print_fields, print_json, print_text
 from rota.cli.reviews import item_fields, review_fields
-from rota.cli.session import Session, client_command
+from rota.cli.session import Session, client_command, read_json
 from rota.cli.tasks import IdempotencyKey, TaskId
 from rota.cli.tasks import commands as commands
 
@@ -35,17 +35,29 @@ def approve(
     task_id: TaskId,
     number: Number,
     digest: Digest,
+    arguments: Annotated[
+        str | None,
+        typer.Option(help="Other arguments for the call that waits: a JSON object, @FILE or -."),
+    ] = None,
+    item: Annotated[
+        str | None, typer.Option(help="Which call --arguments is for, if several wait.")
+    ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
-    """Approve what a review shows.
+    """Approve what a review shows, as it is or with other arguments.
 
     If a different review is pending, nothing is decided and the exit code is 6. An API key needs
     the scope tasks:approve.
 
     Example: rota tasks approve task_… --review 1 --digest 4f…
     """
+    if item is not None and arguments is None:
+        raise typer.BadParameter("--item needs --arguments. Without them, every call is approved.")
     answer = session.client.tasks.approve(
-        task_id, review=_shown(number, digest), idempotency_key=idempotency_key
+        task_id,
+        review=_shown(number, digest),
+        decisions=None if arguments is None else _edited(session, task_id, item, arguments),
+        idempotency_key=idempotency_key,
     )
     _decided(session, answer)
 
@@ -77,6 +89,24 @@ def _shown(number: int, digest: str) -> "ReviewRef":
     from rota_sdk.models import ReviewRef
 
     return ReviewRef(number=number, digest=digest)
+
+
+def _edited(
+    session: Session, task_id: str, item_id: str | None, arguments: str
+) -> list[dict[str, object]]:
+    """A decision on every call that waits: one with other arguments, the others as they are."""
+    new = read_json(arguments, "--arguments")
+    waiting = [
+        each.id for each in session.client.tasks.review(task_id).items if each.decision is None
+    ]
+    if item_id is None and len(waiting) != 1:
+        raise typer.BadParameter(
+            f"{len(waiting)} items wait. Choose one with --item: rota tasks review {task_id}"
+        )
+    chosen = item_id or waiting[0]
+    if chosen not in waiting:
+        raise typer.BadParameter(f"{chosen} does not wait. See: rota tasks review {task_id}")
+    return [{"id": each} | ({"arguments": new} if each == chosen else {}) for each in waiting]
 
 
 def _decided(session: Session, answer: "DecisionResponse") -> None:

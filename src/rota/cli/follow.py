@@ -38,6 +38,7 @@ class Display:
         self._printed = ""
         # The text of the last step that is on standard output.
         self._last: str | None = None
+        self.has_failed_calls = False
 
     def show(self, event: "TaskEvent") -> None:
         from rota_sdk import TextDelta, TextSnapshot
@@ -86,6 +87,8 @@ class Display:
 
     def _event(self, event: "Event") -> None:
         line = _sentence(event)
+        if event.data.get("tool") and event.data.get("outcome") == "failed":
+            self.has_failed_calls = True
         if line is not None:
             self.end()
             print_note(f"· {line}")
@@ -95,9 +98,13 @@ def _sentence(event: "Event") -> str | None:
     if event.type in SENTENCES:
         reason = event.data.get("reason")
         return SENTENCES[event.type] + (f": {safe_line(str(reason))}" if reason else "")
-    tool = event.data.get("tool")
-    if event.type == "step.started" and tool:
-        return safe_line(f"calls {event.data.get('server') or 'rota'}/{tool}")
+    if not event.data.get("tool"):
+        return None
+    tool = f"{event.data.get('server') or 'rota'}/{event.data['tool']}"
+    if event.type == "step.started":
+        return safe_line(f"calls {tool}")
+    if event.type == "step.finished" and event.data.get("outcome") != "ok":
+        return safe_line(f"{tool} {event.data.get('outcome')}")
     return None
 
 
@@ -138,6 +145,8 @@ def follow(
         if review is not None:
             print_note(f"  Review {review.number}: {safe_line(review.summary or '')}")
         print_outcome(found, display)
+        if display.has_failed_calls:
+            print_note(f"To see why calls failed: rota tasks show {task_id} --timeline")
     # A task can be retried after its last event. Then it has not ended, so this is not a success.
     return BY_STATUS.get(found.status, ExitCode.ERROR)
 

@@ -20,7 +20,7 @@ from rota.cli.text import dollars, moment
 
 if TYPE_CHECKING:
     from rota_sdk import Task
-    from rota_sdk.models import Quote
+    from rota_sdk.models import Quote, TimelineStep
 
 commands = typer.Typer(no_args_is_help=True, help="Create tasks, follow them and decide.")
 
@@ -78,7 +78,12 @@ def create(
     ] = None,
     deadline: Annotated[
         datetime | None,
-        typer.Option(help="When it must have ended, in the time zone of this machine."),
+        typer.Option(
+            help=(
+                "The deadline, in the time zone of this machine. The task fails if it has not "
+                "ended by then."
+            )
+        ),
     ] = None,
     output_schema: Annotated[
         str | None,
@@ -188,6 +193,9 @@ def show(
         columns = ("Run", "Step", "Kind", "Name", "Outcome", "Cost", "Started")
         print_text("")
         print_table(columns, rows, "Nothing has happened yet.")
+        for step in steps:
+            if (reason := _reason(step)) is not None:
+                print_text(f"\nStep {step.step}, {step.name}: {reason}")
 
 
 @client_command(commands)
@@ -219,7 +227,7 @@ def retry(
     task_id: TaskId,
     start: Annotated[
         From,
-        typer.Option("--from", help="From failure, finished steps are kept and not paid again."),
+        typer.Option("--from", help="From failure, finished steps are kept and not charged again."),
     ] = From.START,
     follow: Follow = False,
     until_review: UntilReview = False,
@@ -249,7 +257,7 @@ def fork(
     task_id: TaskId,
     step: Annotated[
         int | None,
-        typer.Option("--step", min=0, help="The last step to take over. See --options."),
+        typer.Option("--step", min=0, help="The last step to copy. See --options."),
     ] = None,
     options: Annotated[
         bool, typer.Option("--options", help="Show the steps, versions and models to choose from.")
@@ -263,7 +271,7 @@ def fork(
     until_review: UntilReview = False,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
-    """Create a task that takes over the steps of this one up to a step, and continue from there.
+    """Create a task that copies the steps of this one up to a step, and continues from there.
 
     Example: rota tasks fork task_… --step 3 --model strong
     """
@@ -316,6 +324,14 @@ def _created(session: Session, task: "Task", *, follow: bool, until_review: bool
         raise typer.Exit(code)
 
 
+def _reason(step: "TimelineStep") -> str | None:
+    """Why a call failed or was rejected, or why an answer of the model could not be used."""
+    if step.note:
+        return step.note
+    is_refused = step.kind == "tool" and step.outcome in ("failed", "rejected")
+    return str(step.result) if is_refused else None
+
+
 def _print_task(task: "Task") -> None:
     usage = task.usage
     tokens = f"{usage.input_tokens} in, {usage.output_tokens} out" if usage.steps else None
@@ -353,7 +369,7 @@ def _print_quote(session: Session, quote: "Quote") -> None:
             ("Holds", dollars(quote.budget_cents)),
             ("Usually costs", f"${quote.typical_cost.median_usd}" if quote.typical_cost else None),
             ("Covered", "yes" if quote.balance.covered else "no, the balance is too low"),
-            ("Asks a person", ", ".join(quote.opens_gates) or "no"),
+            ("Approval gates", ", ".join(quote.opens_gates) or "no"),
             ("Missing tools", ", ".join(quote.missing_tools)),
         ]
     )

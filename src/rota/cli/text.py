@@ -53,3 +53,8 @@ def ago(when: datetime, now: datetime | None = None) -> str:
 
 def dollars(cents: int) -> str:
     return f"${cents / 100:,.2f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun: `1 tool`, `2 tools`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

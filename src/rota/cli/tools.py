@@ -9,7 +9,7 @@ import typer
 from rota.cli.exits import ExitCode, fail
 from rota.cli.output import print_json, print_note, print_table, print_text
 from rota.cli.session import Session, client_command, read_json
-from rota.cli.text import moment
+from rota.cli.text import counted, moment
 
 if TYPE_CHECKING:
     from rota_sdk.models import Tool, ToolServer
@@ -86,7 +86,7 @@ def accept(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Accept tools that are new or have changed. Agents cannot use them before.
+    """Accept tools that are new or have changed. Agents cannot use them until then.
 
     It shows what changed, asks, and accepts exactly the definitions that it has shown.
 
@@ -122,8 +122,8 @@ def _ask(waiting: "list[Tool]") -> None:
                 print_note(f"  - {change.field}: {json.dumps(change.accepted, ensure_ascii=False)}")
             print_note(f"  + {change.field}: {json.dumps(change.live, ensure_ascii=False)}")
     if not sys.stdin.isatty():
-        fail("To accept without a question, add --yes.", ExitCode.USAGE)
-    typer.confirm(f"Accept {len(waiting)} definitions?", abort=True, err=True)
+        fail("To accept without confirmation, add --yes.", ExitCode.USAGE)
+    typer.confirm(f"Accept {counted(len(waiting), 'definition')}?", abort=True, err=True)
 
 
 @client_command(commands)
@@ -153,7 +153,8 @@ def connect(
     if session.as_json:
         print_json(answer)
     else:
-        print_text(f"{answer.server.name} is {answer.server.status}: {len(answer.tools)} tools.")
+        tools = counted(len(answer.tools), "tool")
+        print_text(f"{answer.server.name} is {answer.server.status}: {tools}.")
 
 
 def _secret() -> str:
@@ -168,7 +169,7 @@ def _secret() -> str:
 
 @client_command(commands)
 def ping(session: Session, server: Server) -> None:
-    """Check whether a server answers. Exits with 1 if it does not."""
+    """Check whether a server responds. Exits with 1 if it does not."""
     answer = session.client.tool_servers.ping(find_server(session, server))
     if session.as_json:
         print_json(answer)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rota.cli.inbox.state import Opened, State, View
 from rota.cli.reviews import Fields, as_json, item_fields, review_fields
-from rota.cli.text import ago, safe, safe_line
+from rota.cli.text import ago, counted, safe, safe_line
 
 if TYPE_CHECKING:
     from rota_sdk.models import ReviewItem
@@ -40,7 +40,11 @@ def draw(state: State, console: Console) -> RenderableType:
         for line in lines[start : start + room]
     )
     below = len(lines) - start - room
-    more = f"({below} more lines below)" if below > 0 and state.view is not View.LIST else ""
+    more = (
+        f"({counted(below, 'more line')} below)"
+        if below > 0 and state.view is not View.LIST
+        else ""
+    )
     return Group(
         _line(_title(state), "bold"),
         Text(),
@@ -66,7 +70,7 @@ def _status(state: State, width: int) -> Text:
     if state.view is View.CONFIRM:
         return _line("Approve exactly what is shown?", style)
     if state.view is View.REASON:
-        label = "Reason: The agent continues. " if state.resumes else "Reason: "
+        label = "Reason (the agent continues): " if state.resumes else "Reason: "
         text, room = safe_line(state.reason), max(1, width - len(label) - 2)
         # The end is where the person types.
         end = text if len(text) <= room else "…" + text[1 - room :]
@@ -93,16 +97,21 @@ def _review(state: State) -> RenderableType:
     opened = state.opened
     assert opened is not None
     items = [_item(each, opened) for each in opened.review.items]
-    return Group(_fields(review_fields(opened.review, opened.task)), *items)
+    fields = review_fields(opened.review, opened.task)
+    if opened.edits:
+        # The summary of the review is about the arguments that the person has replaced.
+        fields = [field for field in fields if field[0] != "What"]
+    return Group(_fields(fields), *items)
 
 
 def _item(item: "ReviewItem", opened: Opened) -> RenderableType:
+    edited = opened.edits.get(item.id)
+    summary = item.summary if edited is None else f"{item.summary} (before your edit)"
     parts: list[RenderableType] = [
         Text(),
-        Text(safe(item.summary), style="bold cyan"),
+        Text(safe(summary), style="bold cyan" if edited is None else "dim"),
         _fields(item_fields(item)),
     ]
-    edited = opened.edits.get(item.id)
     if edited is not None:
         parts += [Text("Your version:", style="bold yellow"), Text(safe(_arguments(edited)))]
         parts.append(Text("Instead of:", style="dim"))
