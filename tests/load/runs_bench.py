@@ -31,7 +31,7 @@ from temporalio.client import Client
 
 from rota.dev.stack import Stack
 from rota.platform import ids
-from rota.platform.model_choice import ModelChoice
+from rota.platform.model_choice import ModelChoice, read_chains
 from rota.platform.telemetry import configure_logging
 from rota.runs.models import Models
 from tests.chaos.world import PARTS, World
@@ -164,8 +164,9 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
     again = calls(("absent", {}))
     many = await world.scripted.script(*[again] * FURTHER_CALLS, says("Done."))
     person = await world.newcomer()
-    choices = TypeAdapter(dict[str, ModelChoice]).validate_json(world.scripted.models())
-    chosen = Models(choices, None).chain("default").choose()
+    choices = read_chains(json.loads(world.scripted.models()))
+    models = TypeAdapter(dict[str, ModelChoice]).validate_python(choices)
+    chosen = Models(models, None).chain("default").choose()
     hello: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello")])]
     for number in range(SINGLE):
         began = time.monotonic()

@@ -107,10 +107,11 @@ def answers_of(receiver: Receiver) -> dict[str, list[str]]:
 @asynccontextmanager
 async def silent() -> AsyncIterator[str]:
     """An address that accepts connections and never answers, not even for TLS."""
+    never = asyncio.Event()
 
     async def never_answer(*_: object) -> None:
         with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
+            await never.wait()
 
     server = await asyncio.start_server(never_answer, "127.0.0.1", 0)
     try:
