@@ -98,7 +98,7 @@ monitoring: setup  ## Test the alert rules, and the boards on a running stack; n
 test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
 
-vitest: setup  ## Run the own tests of the dashboard and the TypeScript SDK
+vitest: setup  ## Run the unit tests of the dashboard and the TypeScript SDK
 	$(NODE) npm test
 
 firefox: setup  ## Run the dashboard in Firefox; needs Firefox
@@ -108,7 +108,7 @@ runtimes: setup  ## Run the scenarios of the TypeScript SDK in Bun and Deno
 	$(NODE) npm install --silent --no-save --prefix .venv/runtimes bun@1.4.4 deno@2.9.6
 	ROTA_TEST_RUNTIMES=1 $(BIN)/pytest tests/sdk/typescript/test_scenarios.py
 
-lighthouse: setup  ## Measure the dashboard as a phone with Lighthouse; needs Chromium
+lighthouse: setup  ## Measure the dashboard with Lighthouse, as on a phone; needs Chromium
 	$(NODE) $(BIN)/python -m tools.lighthouse
 
 fuzz: setup  ## Send 500 generated requests to every operation of both variants
