@@ -61,7 +61,7 @@ read it with `GET /api/tasks/{id}`.
 **Conventions.** Bodies are JSON with camelCase names. Times are ISO 8601 in UTC, with
 milliseconds. Names of amounts include the unit: `…Cents` are US cents, `…Micros` are millionths of
 a US dollar, `…Usd` are exact decimal strings. IDs are opaque strings with a prefix, such as
-`task_…`. Lists accept `limit` and `offset`, and return `total`.
+`task_…`. Long lists accept `limit` and `offset`, and return `total`.
 
 **Errors.** Check the HTTP status first. The body is
 `{ "error": { message, code, details, timestamp, path } }`. On 429, wait as long as `Retry-After`

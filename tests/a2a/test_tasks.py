@@ -64,7 +64,9 @@ async def test_a_task_that_waits_for_a_person_says_where_and_no_message_decides(
         assert url in text.text
         assert data.data.struct_value["reviewUrl"] == url == details(task)["reviewUrl"]
         for words in ("approve", "Yes, go on."):
-            with pytest.raises(UnsupportedOperationError, match="A message cannot decide") as error:
+            with pytest.raises(
+                UnsupportedOperationError, match="A message cannot approve or reject it"
+            ) as error:
                 await client.send(message(words, task=task.id, context=task.context_id))
             assert refusal(error.value)["reviewUrl"] == url
         with pytest.raises(InvalidParamsError, match="contextId"):

@@ -161,7 +161,7 @@ async def test_a_third_cell_moves_nobody_and_gets_new_accounts(world: World) -> 
                 "/api/auth/session", json={"idToken": token}, headers={"Rota-Cell": "east"}
             )
             assert_refused(answer, 409, "CONFLICT")
-            assert "gets no new accounts" in answer.json()["error"]["message"]
+            assert "accepts no new accounts" in answer.json()["error"]["message"]
 
 
 async def test_a_cell_that_is_down_affects_only_its_own_people(world: World) -> None:

@@ -19,7 +19,7 @@ from tests.service import free_port, until_live
 def test_the_name_of_a_cell_is_short_and_plain(name: str) -> None:
     with pytest.raises(ValidationError, match="cell"):
         Settings(cell=name)
-    with pytest.raises(ValidationError, match="not a name of a cell"):
+    with pytest.raises(ValidationError, match="not a valid cell name"):
         Settings(cells={name: "https://x"})
 
 
@@ -52,7 +52,7 @@ def test_cells_are_read_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"cells": {}}, "ROTA_CELLS must name the cells"),
         ({"cells_full": ("west",)}, "not in ROTA_CELLS"),
-        ({"cells_full": ("east",)}, "must leave a cell"),
+        ({"cells_full": ("east",)}, "must leave at least one cell"),
         ({"env": "production"}, "ROTA_METRICS_PORT"),
         ({"env": "production", "metrics_port": 9090}, "https:// in production"),
     ],

@@ -196,7 +196,7 @@ async def test_an_invitation_works_in_the_cell_of_its_company(world: World) -> N
     assert token.startswith("invite_west_")
     refused = await stranger.get(f"/api/invitations/{token}")
     assert_error(refused, 421, "MISDIRECTED_REQUEST")
-    assert "an address with which you have not signed in" in refused.json()["error"]["message"]
+    assert "an address that you have not signed in with" in refused.json()["error"]["message"]
     # A new person who opens the link gets an account in that cell.
     subject = f"guest-{ids.new_uuid().hex}"
     invited = await owner.post(

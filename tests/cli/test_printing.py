@@ -39,7 +39,11 @@ def _invalid() -> Exception:
     ("error", "code", "line"),
     [
         (errors.RotaError("No.\nMore."), ExitCode.ERROR, "No."),
-        (errors.APIConnectionError("Cut."), ExitCode.ERROR, "Cut. Check the URL and that the"),
+        (
+            errors.APIConnectionError("Cut."),
+            ExitCode.ERROR,
+            "Cut. Check the URL, and check",
+        ),
         (errors.NotFoundError("Not found.", request_id="r"), ExitCode.ERROR, "Not found. (request"),
         (errors.AuthenticationError("Expired."), ExitCode.ERROR, "Expired. To sign in again:"),
         (errors.ValidationError("Not valid."), ExitCode.USAGE, "Not valid."),

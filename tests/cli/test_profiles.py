@@ -85,7 +85,7 @@ async def test_commands_say_how_to_sign_in(
     down = await terminal("tasks", "list", ROTA_URL="http://127.0.0.1:1", ROTA_API_KEY="rota_x")
     assert down.code == 1
     assert "http://127.0.0.1:1" in down.err
-    assert down.err.endswith(". Check the URL and that the service runs.\n")
+    assert down.err.endswith(". Check the URL, and check that the service is running.\n")
     assert len(down.err.splitlines()) == 1
     unknown = await terminal("tasks", "list", "--profile", "home")
     assert (unknown.code, unknown.err) == (2, "No profile is called 'home'. Profiles: none.\n")

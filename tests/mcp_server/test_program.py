@@ -221,7 +221,7 @@ async def test_a_service_that_is_not_reached_is_reported_to_the_client(tmp_path:
         answer = json.loads(await process.stdout.readline())
     process.stdin.close()
     assert await process.wait() == 0
-    assert "was not reached" in answer["error"]["message"]
+    assert "could not be reached" in answer["error"]["message"]
 
 
 async def test_a_url_without_an_mcp_server_is_named(stack: Stack, tmp_path: Path) -> None:

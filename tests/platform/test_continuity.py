@@ -55,12 +55,14 @@ async def test_a_database_that_is_older_than_it_was_is_refused(parts: Compositio
     for _ in range(3):
         await parts.continuity.beat()
     await change(parts, "beat = 1")
-    with pytest.raises(StartRefused, match=r"older than it was.*rota admin restore finish"):
+    with pytest.raises(
+        StartRefused, match=r"restored to an earlier state.*rota admin restore finish"
+    ):
         await another(parts).check()
     # A worker that runs reports it, and does not hide it. So does a service.
     assert not await parts.continuity.beat()
     assert lost() == 1
-    with pytest.raises(StartRefused, match="older than it was"):
+    with pytest.raises(StartRefused, match="restored to an earlier state"):
         await parts.check_database()
     # Nobody can say that nothing was lost.
     with pytest.raises(StartRefused, match="counted to 3, and the database has 1"):
@@ -113,7 +115,7 @@ async def test_a_replica_is_refused(parts: Composition, monkeypatch: pytest.Monk
             USING ERRCODE = 'object_not_in_prerequisite_state'; END $$
     """
     monkeypatch.setattr("rota.platform.continuity._READ", statement)
-    with pytest.raises(StartRefused, match="replica or still recovers"):
+    with pytest.raises(StartRefused, match="replica or is still recovering"):
         await parts.continuity.check()
 
 
@@ -124,7 +126,7 @@ async def test_the_service_does_not_start_on_a_restored_database(
         await parts.continuity.beat()
     await change(parts, "beat = 0")
     app = create_app(settings)
-    with pytest.raises(StartRefused, match="older than it was"):
+    with pytest.raises(StartRefused, match="restored to an earlier state"):
         async with app.router.lifespan_context(app):
             pass
 
@@ -140,7 +142,7 @@ async def test_a_copy_on_the_same_server_is_refused_until_it_is_finished(
     # Redis knows the number of the database that it was copied from.
     row = await parts.continuity.read()
     await parts.redis.set(f"beat:{row.cluster}.1", 7)
-    with pytest.raises(StartRefused, match="older than it was"):
+    with pytest.raises(StartRefused, match="restored to an earlier state"):
         await another(parts).check()
     with pytest.raises(StartRefused, match="counted to 7"):
         await another(parts).finish(lost=False)
@@ -157,5 +159,5 @@ async def test_a_worker_stops_when_its_database_was_restored(
         while (await parts.continuity.read()).beat < 2 and not running.done():
             await asyncio.sleep(0.01)
         await change(parts, "beat = 0")
-        with pytest.raises(StartRefused, match="older than it was"):
+        with pytest.raises(StartRefused, match="restored to an earlier state"):
             await running

@@ -180,8 +180,8 @@ DATA = {
         },
     ),
     "account.restored": Data(
-        "The operator has restored the database to an earlier moment. Forget events with the lost "
-        "numbers, and read again what they were about.",
+        "The operator has restored the database to an earlier point in time. Forget events with "
+        "the lost numbers, and read again what they were about.",
         {
             "restoredTo": "The moment, as the operator named it.",
             "lostFrom": "The first number of an event that is lost.",

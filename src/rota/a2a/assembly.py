@@ -34,8 +34,8 @@ METADATA_PATH = METADATA_ROOT + PATH
 class NotInstalled(NotFound):
     def __init__(self) -> None:
         super().__init__(
-            "This service does not speak A2A. The operator can add it: pip install 'rota[a2a]', "
-            "then restart the service."
+            "A2A is not installed on this service. The operator can install it: "
+            "pip install 'rota[a2a]', then restart the service."
         )
 
 

@@ -214,12 +214,13 @@ class Handler(RequestHandler):
             url = self._presenter.review_url(caller.account_id, task)
             return refused(
                 UnsupportedOperationError,
-                f"The task waits for a person, who decides at {url}. A message cannot decide.",
+                f"The task waits for a person, who decides at {url}. A message cannot "
+                "approve or reject it.",
                 reviewUrl=url,
             )
         return refused(
             UnsupportedOperationError,
-            f"The task is {task.status} and takes no further messages. Send a message without "
+            f"The task is {task.status} and accepts no further messages. Send a message without "
             f"taskId and with the contextId {context_of(task)} to create another task.",
         )
 

@@ -122,8 +122,8 @@ class Presenter:
         if task.status == "WAITING_APPROVAL":
             url = self.review_url(account_id, task)
             text = (
-                f"A person must decide at {url}. No message can decide. The task continues by "
-                "itself after the decision."
+                f"A person must decide at {url}. A message cannot approve or reject it. The task "
+                "continues automatically after the decision."
             )
             data = Value(struct_value=_struct({"reviewUrl": url}))
             return [

@@ -59,7 +59,10 @@ def _sync(
             typer.echo(str(problem), err=True)
         _fail(f"Nothing was changed. Fix {_counted(len(invalid.problems), 'problem')} first.")
     except UnconfirmedRetirement:
-        _fail("The catalog changed meanwhile. Nothing was changed. Run the command again.")
+        _fail(
+            "The catalog changed in the meantime, so these changes were not applied. Run "
+            "the command again."
+        )
 
 
 def _confirm(number: int) -> None:

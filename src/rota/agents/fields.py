@@ -76,7 +76,7 @@ class ApprovalFields(_FrontMatter):
 class AgentFields(_FrontMatter):
     name: Annotated[
         Name,
-        Field(description="at most 64 of a-z, 0-9 and -, beginning with a letter"),
+        Field(description="at most 64 characters from a-z, 0-9 and -, starting with a letter"),
     ]
     # Without it, it is made from the name.
     display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")] = ""

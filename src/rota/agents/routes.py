@@ -69,7 +69,12 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         ] = None,
         tier: Annotated[
             Rank | None,
-            Query(description="Only agents with this rank or a smaller number.", examples=[2]),
+            Query(
+                description=(
+                    "Only agents of this rank or a higher one. A smaller number is a higher rank."
+                ),
+                examples=[2],
+            ),
         ] = None,
         search: Annotated[
             Text | None,

@@ -100,7 +100,7 @@ class IdentityNotHere(Misdirected):
     """Another cell has the account of this identity, or none has. Only the router sees it."""
 
     def __init__(self) -> None:
-        super().__init__("This cell has no account of this identity.")
+        super().__init__("This cell has no account for this identity.")
 
 
 class CodeExchanged(Misdirected):
@@ -126,8 +126,8 @@ class CellsDiffer(Unavailable):
 class AccountBeingCreated(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "Another sign-in of this identity creates an account in another cell. Sign in again "
-            "in two minutes."
+            "Another sign-in is creating an account for this identity in another cell. Sign "
+            "in again in two minutes."
         )
 
 

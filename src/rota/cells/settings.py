@@ -18,7 +18,7 @@ class RouterSettings(Settings):
         if unknown := [name for name in self.cells_full if name not in self.cells]:
             raise ValueError(f"ROTA_CELLS_FULL names cells that are not in ROTA_CELLS: {unknown}")
         if len(self.cells_full) >= len(self.cells):
-            raise ValueError("ROTA_CELLS_FULL must leave a cell for new accounts")
+            raise ValueError("ROTA_CELLS_FULL must leave at least one cell open for new accounts")
         return self
 
     def _production_problems(self) -> Iterator[str]:

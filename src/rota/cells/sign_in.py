@@ -38,9 +38,10 @@ Relay = Callable[[Exchange, Send], Awaitable[None]]
 
 class SignInIncomplete(Unavailable):
     def __init__(self, cells: Collection[str]) -> None:
+        names = ", ".join(sorted(cells))
         super().__init__(
-            f"No cell that is available has an account of yours, and {', '.join(sorted(cells))} "
-            "is not available. Sign in again in a moment.",
+            f"None of the available cells has your account, and not all cells are available: "
+            f"{names} cannot be reached. Sign in again in a moment.",
             headers={"Retry-After": "10"},
         )
 
@@ -49,17 +50,17 @@ class AccountInAnotherCell(Conflict):
     def __init__(self, home: str, chosen: str) -> None:
         super().__init__(
             f"Your account is in cell {home}, so you cannot get another one in cell {chosen}. "
-            "Sign in without the header Rota-Cell. To join a company of that cell, ask for an "
-            "invitation to an address with which you have not signed in here."
+            "Sign in without the header Rota-Cell. To join a company of that cell, ask for "
+            "an invitation to an address that you have not signed in with here."
         )
 
 
 class CellFull(Conflict):
     def __init__(self, chosen: str) -> None:
         super().__init__(
-            f"Cell {chosen} gets no new accounts, and you have none there. Sign in without the "
-            "header Rota-Cell, or ask the operator of the service. A browser that opened an "
-            "invitation sends it for 10 minutes."
+            f"Cell {chosen} accepts no new accounts, and you have no account there. Sign in "
+            "without the header Rota-Cell, or ask the operator of the service. A browser that "
+            "opened an invitation sends it for 10 minutes."
         )
 
 

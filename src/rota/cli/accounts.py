@@ -142,7 +142,7 @@ def list_accounts(
 def show_account(
     account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
 ) -> None:
-    """Show an account, and how far its erasure is.
+    """Show an account, and the progress of its erasure.
 
     Example: rota admin accounts show acct_…
     """
@@ -176,7 +176,7 @@ def erase_account(
     account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Erase an account for good. Everything of it stops at once, and workers erase its data.
+    """Erase an account permanently. All its activity stops immediately, and workers erase its data.
 
     Example: rota admin accounts erase acct_…
     """

@@ -50,7 +50,7 @@ secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
 commands.add_typer(admin_keys.commands, name="keys")
 ledger = _group("ledger", "Check the ledger.")
 payments = _group("payments", "Set up Stripe and compare its records with the ledger.")
-outbox = _group("outbox", "Look at instructions to the worker, and retry those that failed.")
+outbox = _group("outbox", "List instructions to the workers, and retry those that failed.")
 
 
 commands.command()(doctor)

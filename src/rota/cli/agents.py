@@ -39,7 +39,7 @@ def list_agents(
     if session.as_json:
         print_json({"agents": found})
     else:
-        print_table(COLUMNS, map(_row, found), "There are no such agents.")
+        print_table(COLUMNS, map(_row, found), "No agents match.")
 
 
 @client_command(commands)

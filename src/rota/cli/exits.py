@@ -125,7 +125,7 @@ def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
         request = f" (request {error.request_id})" if error.request_id else ""
         fail(f"{error.message}{request}", cause=error)
     except errors.APIConnectionError as error:
-        fail(f"{str(error).rstrip('.')}. Check the URL and that the service runs.")
+        fail(f"{str(error).rstrip('.')}. Check the URL, and check that the service is running.")
     except errors.RotaError as error:
         fail(str(error).splitlines()[0])
     except ProfileError as error:

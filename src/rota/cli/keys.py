@@ -29,8 +29,10 @@ def create(
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="What the key can do. Can be repeated. Default: all but tasks:approve and"
-            " audit:read."
+            help=(
+                "What the key can do. Can be repeated. Default: all except tasks:approve, "
+                "audit:read and webhooks:write."
+            )
         ),
     ] = None,
     days: Annotated[

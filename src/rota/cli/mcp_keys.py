@@ -46,7 +46,7 @@ def secret_for(target: Target, *, new: bool) -> str:
 def _stored(name: str) -> Profile:
     found = stored_profiles().named.get(name)
     if found is None:
-        fail("You are not signed in any more. Run: rota login")
+        fail("You are no longer signed in. Run: rota login")
     return found
 
 

@@ -213,7 +213,10 @@ def _problem(status: int, body: bytes) -> Message:
 
 def _not_reached(url: str, error: Exception) -> str:
     reason = str(error) or type(error).__name__
-    return f"{url} was not reached ({reason}). Check the URL and that the service runs."
+    return (
+        f"{url} could not be reached ({reason}). Check the URL, and check that the service is "
+        "running."
+    )
 
 
 def serve(url: str, headers: dict[str, str], note: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from rota.cli.tools import find_server
 if TYPE_CHECKING:
     from rota_sdk.models import PoliciesResponse
 
-policies = typer.Typer(no_args_is_help=True, help="Say who can approve, and what waits.")
+policies = typer.Typer(no_args_is_help=True, help="Set who can approve, and what needs approval.")
 rules = typer.Typer(no_args_is_help=True, help="Let agents make some calls without a review.")
 
 
@@ -39,7 +39,7 @@ def set_policies(
         bool | None,
         typer.Option(
             "--second-person/--no-second-person",
-            help="Whether nobody can approve what they shaped.",
+            help="Whether a second person must approve what a user shaped.",
         ),
     ] = None,
     max_cost_cents: Annotated[
@@ -141,7 +141,7 @@ def create(
     max_uses: Annotated[int, typer.Option(min=1, help="How many calls it approves.")],
     days: Annotated[int, typer.Option(min=1, help="How long it works.")] = 30,
 ) -> None:
-    """Make a standing rule. Needs a session.
+    """Create a standing rule. Needs a session.
 
     Example: rota rules create docs create_draft --agent writer --max-uses 20 --arguments
     '{"title": {"any": true}}'
@@ -170,7 +170,7 @@ def delete(
     session: Session,
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The ID of the rule.")],
 ) -> None:
-    """Revoke a standing rule. No call starts under it any more. Needs a session."""
+    """Revoke a standing rule. It no longer approves calls. Needs a session."""
     session.client.rules.delete(rule)
     if session.as_json:
         print_json({"deleted": True, "id": rule})

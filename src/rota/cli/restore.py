@@ -54,7 +54,7 @@ def collect(
     ] = False,
     ignore_connections: IgnoreConnections = False,
 ) -> None:
-    """Write down which erasures, revocations and cancellations happened since a moment.
+    """Save which erasures, revocations and cancellations have happened since a point in time.
 
     Run it on the database that you are going to replace, while it can still be read. The command
     only reads.
@@ -98,21 +98,24 @@ def finish(
         ),
     ] = False,
     accept_problems: Annotated[
-        bool, typer.Option("--accept-problems", help="Finish although problems are left.")
+        bool, typer.Option("--accept-problems", help="Finish even if problems are left.")
     ] = False,
     ignore_connections: IgnoreConnections = False,
     again: Annotated[
         bool,
         typer.Option(
             "--again",
-            help="Apply files although the database was in use since. Undoes what people changed.",
+            help=(
+                "Apply files even if the database has been in use since. Undoes what people "
+                "changed."
+            ),
         ),
     ] = False,
 ) -> None:
     """Make a restored database safe to serve. Until then, `rota serve` and `rota worker` refuse it.
 
     The command applies what the files contain, ends the runs in Temporal, clears Redis, repairs
-    payments from Stripe, and verifies the ledgers and audit trails. Stop all processes before.
+    payments from Stripe, and verifies the ledgers and audit trails. Stop all processes first.
 
     Example: rota admin restore finish --file survivors.jsonl
     """

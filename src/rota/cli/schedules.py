@@ -124,7 +124,7 @@ def pause(session: Session, schedule: ScheduleId) -> None:
 
 @client_command(commands)
 def resume(session: Session, schedule: ScheduleId) -> None:
-    """Go on with a paused schedule. Times that passed meanwhile are not made up for."""
+    """Resume a paused schedule. Times that passed in the meantime are skipped."""
     _changed(session, session.client.schedules.update(schedule, paused=False))
 
 

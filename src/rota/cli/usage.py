@@ -40,7 +40,7 @@ def usage(
         print_json({"balance": balance, "usage": spent})
         return
     bar = balance.usage_bar
-    allowance = f"{bar.percent} % used, renewed {moment(bar.resets_at)}"
+    allowance = f"{bar.percent} % used, renews {moment(bar.resets_at)}"
     print_fields(
         [
             ("Available", dollars(balance.total_available)),

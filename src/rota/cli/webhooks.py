@@ -75,7 +75,7 @@ def create(
 
 @client_command(commands)
 def show(session: Session, webhook: WebhookId) -> None:
-    """Show a webhook: how far deliveries have come, and why they fail."""
+    """Show a webhook: its delivery progress, and why deliveries fail."""
     found = session.client.webhooks.get(webhook)
     if session.as_json:
         print_json({"webhook": found})

@@ -40,7 +40,7 @@ class InvitationOfAnotherCell(Misdirected):
     def __init__(self, cell: str) -> None:
         super().__init__(
             f"The company of this invitation is in cell {cell}, and your account is in another "
-            "cell. Ask for an invitation to an address with which you have not signed in here. "
+            "cell. Ask for an invitation to an address that you have not signed in with here. "
             "Then sign out, open its link and sign in with that address: programs send the header "
             f"Rota-Cell: {cell} with the sign-in."
         )
@@ -98,5 +98,6 @@ class AddressNotVerified(Forbidden):
 class AlwaysApprover(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "Owners and admins can always approve. Use the role `member` for somebody who cannot."
+            "Owners and admins can always approve. For a person who must not approve, use "
+            "the role `member`."
         )

@@ -40,8 +40,8 @@ SLOW_AFTER_S, BYTES_PER_S = 20.0, 32 * 1024
 WAIT_S = 30.0
 
 _BUSY = (
-    "Another export of this account is in progress, or the service is busy with others. Try again "
-    "when it has ended."
+    "Another export of this account is in progress, or the service is busy with other exports. "
+    "Try again later."
 )
 
 # The prefixes of IDs in columns of other tables.

@@ -55,8 +55,9 @@ async def check_server(settings: Settings) -> AsyncIterator[Finding]:
     if settings.env == "production" and server["archive_mode"] == "off":
         yield warning(
             "postgres",
-            "archive_mode is off, so the database cannot be restored to a moment. Set it up as "
-            "docs/backup.md says, or ignore this if your provider backs the database up.",
+            "archive_mode is off, so the database cannot be restored to a point in time. "
+            "Set it up as described in docs/backup.md, or ignore this if your provider "
+            "backs up the database.",
         )
     yield ok("postgres", f"PostgreSQL {server['version']}")
     if settings.migration_database_url:

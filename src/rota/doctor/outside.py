@@ -23,7 +23,10 @@ NO_PAYMENT = "pi_rota_doctor"
 
 async def check_issuers(settings: Settings) -> AsyncIterator[Finding]:
     if not settings.oidc_issuers:
-        yield warning("issuers", "Nobody can sign in. Set ROTA_OIDC_ISSUERS.")
+        yield warning(
+            "issuers",
+            "No identity provider is configured, so users cannot sign in. Set ROTA_OIDC_ISSUERS.",
+        )
     async with httpx.AsyncClient(timeout=5, follow_redirects=False) as client:
         for issuer in settings.oidc_issuers:
             try:
@@ -44,7 +47,7 @@ async def check_issuers(settings: Settings) -> AsyncIterator[Finding]:
             elif known.token_endpoint is None or known.authorization_endpoint is None:
                 yield warning(
                     "issuers",
-                    f"{issuer.issuer} names no https addresses to sign in at, so browsers cannot. "
+                    f"{issuer.issuer} has no https sign-in endpoints, so browsers cannot sign in. "
                     "Correct its configuration at the issuer.",
                 )
             else:
@@ -88,7 +91,7 @@ async def check_payments(settings: Settings) -> AsyncIterator[Finding]:
 
 async def check_mail(settings: Settings) -> AsyncIterator[Finding]:
     if settings.smtp_host is None:
-        yield ok("mail", "off; set ROTA_SMTP_HOST to send notifications by mail")
+        yield ok("mail", "off; set ROTA_SMTP_HOST to send notifications by email")
         return
     at = f"{settings.smtp_host}:{settings.smtp_port}"
     try:
@@ -100,7 +103,7 @@ async def check_mail(settings: Settings) -> AsyncIterator[Finding]:
             "ROTA_SMTP_TLS, ROTA_SMTP_USER or ROTA_SMTP_PASSWORD.",
         )
         return
-    yield ok("mail", f"{at} accepts mails from {settings.smtp_from}")
+    yield ok("mail", f"{at} accepts email from {settings.smtp_from}")
 
 
 async def check_tracing(settings: Settings) -> AsyncIterator[Finding]:

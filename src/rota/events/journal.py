@@ -45,7 +45,7 @@ class Event:
 
 class AccountClosed(Forbidden):
     def __init__(self) -> None:
-        super().__init__("The account was erased. It cannot be used any more.")
+        super().__init__("The account was erased. It can no longer be used.")
 
 
 async def lock_open_account(tx: AccountTransaction) -> None:

@@ -204,7 +204,7 @@ def tool_lookup_failed(name: str, error: ServerError) -> ApiError:
     happened = "refuses the credentials" if isinstance(error, CredentialsRejected) else "is down"
     kind = ToolServerTimeout if isinstance(error, ServerTimeout) else ToolServerFailed
     return kind(
-        f"The tool server {happened}, so it cannot be asked for the tool {name[:128]!r}, which was "
+        f"The tool server {happened}, so Rota cannot look up the tool {name[:128]!r}, which was "
         f"not in its last list. {error.message}",
         sent=False,
     )

@@ -205,7 +205,7 @@ class ShownTool(Body):
     hash: Annotated[
         str,
         doc(
-            "The `hash` in the list of tools. It stands for the definition in that list.",
+            "The `hash` in the list of tools. It identifies the definition in that list.",
             examples.TOOL_HASH,
             min_length=64,
             max_length=64,

@@ -132,7 +132,7 @@ class Tool(Wire):
     ]
     hash: Annotated[
         str,
-        doc("Stands for this definition. Send it to accept the tool.", examples.TOOL_HASH),
+        doc("Identifies this definition. Send it to accept the tool.", examples.TOOL_HASH),
     ]
     allowed: Annotated[bool, doc("Whether `allowedTools` of the server permits it.", True)]
     accepted: Annotated[

@@ -72,8 +72,8 @@ class WaitForTask(OneTask):
     wait_seconds: Annotated[
         int,
         doc(
-            "How long to wait at most. If the task has not ended by then, the answer says so. "
-            "Call again with `afterSequence` to go on.",
+            "The maximum time to wait. If the task has not ended by then, the answer says "
+            "so. Call again with `afterSequence` to continue.",
             DEFAULT_WAIT_S,
             ge=0,
             le=MAX_WAIT_S,

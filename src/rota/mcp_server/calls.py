@@ -197,8 +197,8 @@ class Calls:
         if not waited.timed_out:
             return self._shown(caller, waited.task, **more)
         sentence = (
-            f"{ids.to_wire('task', waited.task.id)} is still {waited.task.status}. To go on, call "
-            f"wait_for_task with afterSequence {waited.last_sequence}."
+            f"{ids.to_wire('task', waited.task.id)} is still {waited.task.status}. To continue, "
+            f"call wait_for_task with afterSequence {waited.last_sequence}."
         )
         return result(sentence, self._presenter.task(caller.account_id, waited.task) | more)
 

@@ -81,8 +81,8 @@ TOOLS: tuple[Tool, ...] = (
     _tool(
         "wait_for_task",
         "Wait for a task",
-        "Waits until the task ends or needs a person, and reports progress. If the time is over "
-        "first, call it again with `afterSequence`.",
+        "Waits until the task ends or needs a person, and reports progress. If the time "
+        "limit is reached first, call it again with `afterSequence`.",
         WaitForTask,
         _READS,
     ),

@@ -72,7 +72,7 @@ def test_message(queue_home: str, public_url: str, unique: str) -> Message:
     """The message of the test button."""
     return Message(
         subject="Test message from Rota",
-        heading="This is a test. Notifications of Rota arrive here",
+        heading="This is a test. Notifications from Rota will arrive here",
         lines=[],
         more=0,
         url=public_url + queue_home,

@@ -222,7 +222,7 @@ SUBJECTS: Mapping[Kind, Subject] = {
     ),
     "balance_low": Subject(
         one="Balance low",
-        many="reports of a low balance",
+        many="low-balance alerts",
         title="Low balance",
         tells_causer=True,
         path="/money",

@@ -89,7 +89,7 @@ def unsubscribe_routes(notifications: Notifications) -> APIRouter:
 
     @router.get(
         "/api/unsubscribe/{token}",
-        summary="Get what a link turns off",
+        summary="Get what an unsubscribe link turns off",
         response_model=UnsubscribeResponse,
         responses=documented(404),
     )
@@ -103,7 +103,7 @@ def unsubscribe_routes(notifications: Notifications) -> APIRouter:
 
     @router.post(
         "/api/unsubscribe/{token}",
-        summary="Turn off emails of a link",
+        summary="Unsubscribe with the link from an email",
         responses=documented(404),
     )
     async def unsubscribe(token: Token) -> UnsubscribeResponse:

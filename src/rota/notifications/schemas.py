@@ -196,7 +196,7 @@ class NotificationsResponse(Wire):
             15,
         ),
     ]
-    deliveries: Annotated[list[NotificationDelivery], doc("What has become of your messages.")]
+    deliveries: Annotated[list[NotificationDelivery], doc("The delivery status of your messages.")]
 
 
 class SendTest(Body):

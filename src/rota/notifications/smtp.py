@@ -116,7 +116,7 @@ class SmtpMailer:
             raise NotDelivered(f"The mail server asked to try later: {code} {text}") from None
         except SMTPResponseException as error:
             # About the login or the sender. The operator can correct both.
-            detail = f"The mail server answers {error.code} {_line(error.message)}"
+            detail = f"The mail server responded with {error.code} {_line(error.message)}"
             raise NotDelivered(_UNUSABLE, detail=detail) from None
         except (SMTPException, OSError) as error:
             detail = f"The mail server cannot be used: {_line(str(error)) or type(error).__name__}"

@@ -40,8 +40,8 @@ class CellSettings(BaseSettings):
         for name, url in value.items():
             if not is_name(name):
                 raise ValueError(
-                    f"{name!r} is not a name of a cell: use up to 16 small letters and digits, "
-                    "the first one a letter"
+                    f"{name!r} is not a valid cell name: use up to 16 lowercase letters and "
+                    "digits, starting with a letter"
                 )
             if not _URL.fullmatch(url):
                 raise ValueError(

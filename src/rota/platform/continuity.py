@@ -32,16 +32,19 @@ NOTHING_LOST = (
     f"{FINISH} If nothing was lost, because a replica took over or the database moved: rota admin "
     "restore finish --nothing-lost"
 )
-OLDER = f"The database is older than it was. {FINISH}"
+OLDER = f"The database was restored to an earlier state. {FINISH}"
 GRANT = (
-    "The login may not read the identity of the PostgreSQL server. Run as a superuser, in this "
+    "The login is not allowed to read the identity of the PostgreSQL server. Run as a "
+    "superuser, in this "
     "database: GRANT EXECUTE ON FUNCTION pg_control_system() TO rota_app, rota_relay"
 )
 RECOVERING = (
-    "PostgreSQL is a replica or still recovers. Wait until it accepts writes, or correct "
+    "PostgreSQL is a replica or is still recovering. Wait until it accepts writes, or correct "
     "ROTA_DATABASE_URL."
 )
-LOST = Gauge("rota_database_restored", "1 if the database is older than it was, else 0.")
+LOST = Gauge(
+    "rota_database_restored", "1 if the database was restored to an earlier state, otherwise 0."
+)
 
 _READ = """
 SELECT i.cluster, i.timeline, i.database, i.beat, i.beat_at, i.restores,

@@ -101,7 +101,7 @@ def _walk(root: Any) -> None:
 
 def loads(raw: bytes, max_values: int = MAX_VALUES) -> Any:
     if _has_too_many_values(raw, max_values):
-        raise InvalidJson(f"it has more than {max_values} values. Send less at once")
+        raise InvalidJson(f"it has more than {max_values} values. Send less data at once")
     try:
         text = raw.decode()
     except UnicodeDecodeError:

@@ -100,7 +100,10 @@ def storage_problems(settings: "Settings") -> Iterator[str]:
         if settings.allow_plaintext or url is None:
             continue
         if _is_plaintext_postgres(url.get_secret_value()):
-            yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{_OTHERWISE}"
+            yield (
+                f"ROTA_{name.upper()} must have sslmode=verify-full (or at least "
+                f"sslmode=require) in production{_OTHERWISE}"
+            )
 
 
 def production_problems(settings: "Settings") -> Iterator[str]:

@@ -30,7 +30,8 @@ class PutApprovals(Body):
     second_person: Annotated[
         bool,
         doc(
-            "Whether nobody can approve what they shaped. Turning it on needs two approvers. When "
+            "Whether a second person must approve: users cannot approve what they shaped. "
+            "Turning it on requires two approvers. When "
             "it is turned off, reviews that are already waiting stay under it.",
             False,
         ),

@@ -59,8 +59,8 @@ async def finish_command(
         typer.secho(problem, err=True)
     if problems and not accept_problems:
         typer.secho(
-            f"Problems left: {len(problems)}. The service does not start. Solve them and "
-            "run the command again, or run it with --accept-problems.",
+            f"Problems left: {len(problems)}. The service will not start. Fix them and run "
+            "the command again, or run it with --accept-problems.",
             err=True,
         )
         raise typer.Exit(1)

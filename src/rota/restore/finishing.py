@@ -116,7 +116,7 @@ class Finishing:
         if survivors is None:
             # Nobody knows which sessions have ended, so all of them end.
             await rotation.rotate(self._owner_url, parts.vault, overlap_s=0)
-            self._say("All sessions have ended, because no file says which ones had.")
+            self._say("All sessions were ended, because no file says which ones had ended before.")
         else:
             await self._apply_files(survivors, applying)
         if not is_complete:
@@ -140,7 +140,7 @@ class Finishing:
         async with parts.db.directory() as connection:
             await queries.add_used_tokens(connection, newest.used_tokens)
         done = ", ".join(f"{name}: {number}" for name, number in self.report.counts.items())
-        self._say(f"Applied what had ended. {done or 'Nothing had changed'}.")
+        self._say(f"Applied the collected changes. {done or 'Nothing had changed'}.")
 
     async def _end_runs(self) -> None:
         try:

@@ -70,7 +70,9 @@ class Surroundings:
         if self.definition_hashes.get((rule.server_id, rule.tool)) != rule.definition_hash:
             return "The accepted definition of the tool has changed."
         if self.agent_versions.get(rule.agent) != rule.agent_version:
-            return "The agent has another version, or was removed from the catalog."
+            return (
+                "The version of the agent has changed, or the agent was removed from the catalog."
+            )
         if rule.created_by not in self.approving_since:
             return "The user who made the rule can no longer approve."
         joined_at = self.approving_since[rule.created_by]

@@ -28,7 +28,7 @@ def rule_routes(rules: Rules) -> APIRouter:
         "/api/rules",
         status_code=201,
         response_model=RuleResponse,
-        summary="Make a rule",
+        summary="Create a rule",
         responses=documented(404, 409),
     )
     async def create_rule(

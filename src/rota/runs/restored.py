@@ -9,8 +9,9 @@ from rota.tasks.states import TERMINAL
 
 CODE = "RESTORED"
 MESSAGE = (
-    "The service was restored to an earlier moment. After it, this run has called a tool that "
-    "writes, and Rota does not know the result any more. Check what the call did, then retry the "
+    "The service was restored to an earlier point in time. After that point, this run "
+    "called a tool that writes, and Rota no longer knows the result. Check what the call "
+    "did, then retry the "
     "task or create another one."
 )
 

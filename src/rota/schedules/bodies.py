@@ -28,7 +28,7 @@ TimeZone = Annotated[
     ),
 ]
 Paused = Annotated[bool, doc("A paused schedule creates no tasks.", False)]
-OVERLAP = doc("What to do at a time at which an earlier task has not ended.", "skip")
+OVERLAP = doc("What to do if an earlier task has not ended when the next time comes.", "skip")
 TASK = doc(
     "The task to create each time. The fields are those of `POST /api/tasks`, except `deadline` "
     "and `dryRun`."

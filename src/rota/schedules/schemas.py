@@ -21,7 +21,8 @@ Overlap = TypeAliasType(
     Annotated[
         model.Overlap,
         doc(
-            "What a schedule does at a time at which an earlier task of it has not ended. `skip`: "
+            "What a schedule does if an earlier task has not ended when the next time "
+            "comes. `skip`: "
             "it creates no task. `queue`: it creates the task when the earlier one has ended; if "
             "several times pass meanwhile, one task.",
             "skip",
@@ -33,7 +34,7 @@ ScheduleOutcome = TypeAliasType(
     Annotated[
         model.Outcome,
         doc(
-            "What became of a time of a schedule: a task was created, the time was skipped because "
+            "The outcome of a scheduled time: a task was created, the time was skipped because "
             "an earlier task had not ended, or the task could not be created.",
             "created",
         ),
@@ -80,7 +81,9 @@ class Schedule(Wire):
         Timestamp | None,
         doc("The last time that the schedule handled.", "2026-11-02T08:00:00.000Z"),
     ]
-    last_outcome: Annotated[ScheduleOutcome | None, doc("What became of the last time.", "created")]
+    last_outcome: Annotated[
+        ScheduleOutcome | None, doc("The outcome of the last scheduled time.", "created")
+    ]
     last_error: Annotated[
         ScheduleError | None,
         doc("Why the last task could not be created. Null after a task was created.", None),

@@ -38,7 +38,8 @@ class ParentNotChangeable(Conflict):
     def __init__(self, task: Task) -> None:
         kind = "that the service runs" if task.hosted else f"that is {task.status}"
         super().__init__(
-            f"A task {kind} keeps its parent. Only a PENDING task that your client runs can move."
+            f"A task {kind} cannot get another parent. Only a PENDING task that your client "
+            "runs can."
         )
 
 
@@ -141,8 +142,8 @@ class DeadlinePassed(Conflict):
 class StepsDeleted(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "The steps of the task are older than the account keeps them, so a run cannot continue "
-            "after them. Retry from the start."
+            "The steps of the task were deleted by the account's retention policy, so the "
+            "run cannot continue. Retry from the start."
         )
 
 
@@ -204,7 +205,7 @@ class TextIncomplete(InvalidField):
     def __init__(self, field: str) -> None:
         super().__init__(
             field,
-            "A list has cut this text, as `truncated` says. Read the task with GET /api/tasks/:id "
+            "This text was truncated in a list. Read the task with GET /api/tasks/:id "
             "and send that text.",
         )
 
@@ -241,7 +242,7 @@ class NotWaiting(Conflict):
         why = {
             "none": "It does not wait for a decision.",
             "pending": "Its review has expired.",
-            "approved": "Its newest review was approved, with another decision than yours.",
+            "approved": "Its newest review was approved with a decision that differs from yours.",
         }.get(review["state"], f"Its newest review is {review['state']}.")
         super().__init__(
             f"A task that is {task.status} cannot become {target}. {why}",
@@ -273,7 +274,7 @@ class ReviewStale(Conflict):
 
     def __init__(self, review: dict[str, Any]) -> None:
         super().__init__(
-            "The decision is not about what details.review shows, which is the newest review. "
+            "The decision does not match the newest review, which details.review shows. "
             "Check it, then decide again with its number and digest.",
             details={"review": review},
         )

@@ -273,7 +273,7 @@ class Review(Wire):
     second_person: Annotated[
         bool,
         doc(
-            "Whether a second person has to approve: nobody can approve what they shaped. False if "
+            "Whether a second person must approve: users cannot approve what they shaped. False if "
             "nothing waits.",
             False,
         ),

@@ -37,7 +37,7 @@ TAGS = {
     "Data": "Everything that the account owns: its export and its erasure. They need the session "
     "token of an owner.",
     "Rules": "Standing rules: calls of a tool that need no review. They need a session token.",
-    "Notifications": "What a user is told about an account, by email and in a chat. They need a "
+    "Notifications": "What a user is notified about, by email and in a chat. They need a "
     "session token.",
     "Account": "The user and the accounts behind a credential.",
     "API keys": "Credentials for programs. Only a session token can manage them.",

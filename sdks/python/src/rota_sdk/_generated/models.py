@@ -332,9 +332,9 @@ was disabled; for those who can manage webhooks.
 """
 
 Overlap: TypeAlias = Annotated[Literal["skip", "queue"], OpenEnum()]
-"""What a schedule does at a time at which an earlier task of it has not ended. `skip`: it creates
-no task. `queue`: it creates the task when the earlier one has ended; if several times pass
-meanwhile, one task.
+"""What a schedule does if an earlier task has not ended when the next time comes. `skip`: it
+creates no task. `queue`: it creates the task when the earlier one has ended; if several times
+pass meanwhile, one task.
 """
 
 Readiness: TypeAlias = Annotated[Literal["ready", "degraded", "unavailable"], OpenEnum()]
@@ -371,8 +371,8 @@ RuleState: TypeAlias = Annotated[
 """
 
 ScheduleOutcome: TypeAlias = Annotated[Literal["created", "skipped", "failed"], OpenEnum()]
-"""What became of a time of a schedule: a task was created, the time was skipped because an earlier
-task had not ended, or the task could not be created.
+"""The outcome of a scheduled time: a task was created, the time was skipped because an earlier task
+had not ended, or the task could not be created.
 """
 
 Scope: TypeAlias = Annotated[
@@ -515,7 +515,7 @@ class ShownTool(Body):
     name: str
     """The name of the tool."""
     hash: str
-    """The `hash` in the list of tools. It stands for the definition in that list."""
+    """The `hash` in the list of tools. It identifies the definition in that list."""
 
 
 class Account(Model):
@@ -1549,8 +1549,9 @@ class PutApprovals(Body):
     """Who can approve, and what waits for approval."""
 
     second_person: bool
-    """Whether nobody can approve what they shaped. Turning it on needs two approvers. When it is
-    turned off, reviews that are already waiting stay under it.
+    """Whether a second person must approve: users cannot approve what they shaped. Turning it on
+    requires two approvers. When it is turned off, reviews that are already waiting stay under
+    it.
     """
     approvers: Approvers
     """Who can approve and reject."""
@@ -2496,7 +2497,7 @@ class CreateSchedule(Body):
     and `dryRun`.
     """
     overlap: Overlap = "skip"
-    """What to do at a time at which an earlier task has not ended."""
+    """What to do if an earlier task has not ended when the next time comes."""
     paused: bool = False
     """A paused schedule creates no tasks."""
 
@@ -2515,7 +2516,7 @@ class PatchSchedule(Body):
     and `dryRun`.
     """
     overlap: Overlap | None = None
-    """What to do at a time at which an earlier task has not ended."""
+    """What to do if an earlier task has not ended when the next time comes."""
     paused: bool | None = None
     """A paused schedule creates no tasks."""
 
@@ -2543,7 +2544,7 @@ class Tool(Model):
     annotations: dict[str, Any] | None
     """Hints from the server, such as `readOnlyHint`. Null if it provides none."""
     hash: str
-    """Stands for this definition. Send it to accept the tool."""
+    """Identifies this definition. Send it to accept the tool."""
     allowed: bool
     """Whether `allowedTools` of the server permits it."""
     accepted: bool
@@ -2738,7 +2739,7 @@ class NotificationsResponse(Model):
     digest_minutes: int
     """After a message, what happens within this many minutes waits for one message about all of it."""
     deliveries: list[NotificationDelivery]
-    """What has become of your messages."""
+    """The delivery status of your messages."""
 
 
 class PassBillingResponse(Model):
@@ -2940,7 +2941,7 @@ class Schedule(Model):
     last_due_at: datetime | None
     """The last time that the schedule handled."""
     last_outcome: ScheduleOutcome | None
-    """What became of the last time."""
+    """The outcome of the last scheduled time."""
     last_error: ScheduleError | None
     """Why the last task could not be created. Null after a task was created."""
     created_at: datetime
@@ -3417,7 +3418,7 @@ class Review(Model):
     items: list[ReviewItem]
     """What a person decides. Empty at a run gate and without a review."""
     second_person: bool
-    """Whether a second person has to approve: nobody can approve what they shaped. False if nothing
+    """Whether a second person must approve: users cannot approve what they shaped. False if nothing
     waits.
     """
     shaped: list[Shaping]
