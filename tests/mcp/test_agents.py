@@ -126,6 +126,35 @@ async def test_integers_above_64_bits_survive_the_way_to_a_server_and_back(
         assert await scripted.count(script) == {0: 1, 1: 1}
 
 
+@pytest.mark.parametrize("status", [503, 401])
+async def test_a_server_that_cannot_list_its_tools_before_a_call_is_asked_again_later(
+    runner: Runner, scripted: Scripted, person: Person, status: int
+) -> None:
+    async with Peer().serve() as peer:
+        server = await connect(person, peer.url)
+        # The first call opens the session.
+        add, note = ("add", {"a": 1, "b": 2}), ("note", {"text": "x"})
+        script = await scripted.script(
+            *(calls((f"peer__{name}", arguments)) for name, arguments in (add, note)),
+            says("Done."),
+        )
+        task = await runner.begin(person, "operator", script)
+        await runner.until(person, task, "WAITING_APPROVAL")
+        peer.status = status
+        await approve(person, task)
+
+        async def shown_status() -> str:
+            response = await person.get(f"/api/mcp/{server['id']}")
+            return str(response.json()["server"]["status"])
+
+        await until(shown_status, lambda seen: seen in ("UNREACHABLE", "AUTH_FAILED"))
+        peer.status = None
+        # Nobody is asked again: the call was not sent.
+        await runner.until(person, task, "COMPLETED")
+        assert peer.calls == [add, note]
+        assert len((await runner.review(person, task))["history"]) == 1
+
+
 async def test_a_definition_that_changes_after_approval_blocks_the_call(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -107,6 +107,12 @@ async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Pe
     assert (await call(person, server, "add", SUM)).status_code == 502
     peer.status = None
     assert (await call(person, server, "add", SUM)).status_code == 200
+    # Nor if it could not list its tools first, which it has to after a failure.
+    peer.status = 503
+    await person.post(f"/api/mcp/{server['id']}/ping")
+    assert (await call(person, server, "note", key="503")).status_code == 502
+    peer.status = None
+    assert (await call(person, server, "note", key="503")).status_code == 200
     # Errors before the call do not use up the key either.
     assert (await call(person, server, "add", {}, key="400")).status_code == 400
     assert (await call(person, server, "add", SUM, key="400")).status_code == 200
@@ -118,7 +124,7 @@ async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Pe
     assert (await call(person, server, "fresh", key="404")).status_code == 409
     await accept(person, server, "fresh")
     assert (await call(person, server, "fresh", key="404")).status_code == 200
-    assert [name for name, _ in peer.calls] == ["add", "add", "fail", "fresh"]
+    assert [name for name, _ in peer.calls] == ["add", "note", "add", "fail", "fresh"]
 
 
 async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(

@@ -21,7 +21,7 @@ from rota.mcp.client import ToolClient
 from rota.mcp.errors import ServerUnreachable
 from rota.mcp.model import Acceptance, Definition, Server, ServerTool
 from rota.platform import clock, ids
-from rota.platform.db import AccountReader
+from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
@@ -63,6 +63,8 @@ class RecordingClient:
     lost: int = 0
     # Calls that do not reach the server.
     unavailable: int = 0
+    # Calls for which the database fails before they are sent.
+    stopped: int = 0
     keys: list[str] = field(default_factory=list)
 
     async def call(
@@ -75,6 +77,9 @@ class RecordingClient:
         before_send: Callable[[], Awaitable[None]],
         **_: Any,
     ) -> types.CallToolResult:
+        if self.stopped:
+            self.stopped -= 1
+            raise PoolExhausted
         await before_send()
         assert tool.accepted is not None
         self.keys.append(key)

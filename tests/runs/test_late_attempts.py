@@ -151,6 +151,19 @@ async def test_the_key_of_a_call_stays_the_same_in_a_retry_from_failure(run: Gat
     assert len(set(run.client.keys)) == 1
 
 
+async def test_a_call_that_fails_before_it_is_sent_is_repeated_unasked(run: GatedRun) -> None:
+    await begin(run)
+    await decide(run, run.one, await run.review(run.one))
+    run.client.stopped = 1
+    with pytest.raises(ToolUnavailable):
+        await work(run)
+    assert run.client.made == []
+    await work(run)
+    assert len(run.client.made) == 1
+    [row] = await run.tool_rows()
+    assert (row.state, row.outcome, row.maybe_made) == ("finished", "ok", False)
+
+
 # Rows of the version before reviews and calls were sealed.
 
 UNSEAL_ITEMS = """

@@ -14,7 +14,7 @@ from prometheus_client import Counter, Histogram
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
 from rota.mcp.model import Definition, Server, ServerTool
-from rota.mcp.session import Address, Session
+from rota.mcp.session import Address, Session, not_listed
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
 from rota.platform import ids
@@ -125,7 +125,7 @@ class ToolClient:
             was_down = server.status in ("UNREACHABLE", "AUTH_FAILED")
             # A list from before the failure does not show that the server responds again.
             if was_down or time.monotonic() - session.listed_at > max_list_age_s:
-                await session.list()
+                await _list_before_call(session)
             if was_down:
                 await self._health.record_tools(server, session.tools)
             live_hash = session.hashes.get(tool.name)
@@ -172,3 +172,14 @@ class ToolClient:
             await session.ping()
             latency_ms = (time.perf_counter() - started) * 1000
             return latency_ms, await session.list()
+
+
+async def _list_before_call(session: Session) -> None:
+    """Lists the tools. If that fails, the call was certainly not sent."""
+    try:
+        await session.list()
+    except ServerError as error:
+        error.sent = False
+        raise
+    except CallRejected as rejected:
+        raise not_listed(rejected) from None

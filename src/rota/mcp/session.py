@@ -111,9 +111,7 @@ class Session:
             raise
         except CallRejected as rejected:
             await self.close()
-            raise InvalidResponse(
-                f"The server did not list its tools: {rejected.message}", sent=False
-            ) from None
+            raise not_listed(rejected) from None
         except BaseException:
             await self.close()
             raise
@@ -290,12 +288,21 @@ class Session:
             params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
         )
 
+        sent = False
+
         async def send(session: ClientSession) -> types.CallToolResult:
+            nonlocal sent
             if before_send is not None:
                 await before_send()
+            sent = True
             return await session.send_request(request, types.CallToolResult)
 
-        return await self._request(send)
+        try:
+            return await self._request(send)
+        except ServerError as error:
+            # The time can also end while the call waits for others.
+            error.sent = error.sent and sent
+            raise
 
     async def close(self) -> None:
         """Closes the session, and cancels its task if that takes too long."""
@@ -310,3 +317,7 @@ class Session:
         if pending:
             owner.cancel()
             await asyncio.wait({owner}, timeout=CLOSE_S)
+
+
+def not_listed(rejected: CallRejected) -> InvalidResponse:
+    return InvalidResponse(f"The server did not list its tools: {rejected.message}", sent=False)

@@ -231,21 +231,25 @@ class ToolCaller:
         row, tool = call.row, call.tool
         started = clock.now()
         key = f"{task_id.hex}-{row.key}"
-        try:
-            with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
-                result = await call.source.call(
-                    account_id,
-                    tool,
-                    call.arguments,
-                    key,
-                    before_send=lambda: self._check_not_late(call_input, call),
-                )
-        except FencedOut:
-            raise  # The tool was not called.
-        except ToolUnavailable:
+        sent = False
+
+        async def before_send() -> None:
+            nonlocal sent
+            await self._check_not_late(call_input, call)
+            sent = True
+
+        async def reset() -> None:
             CALLS.labels("unavailable").inc()
             # The call did not reach the tool, so it can be repeated even if the tool writes.
             await retry_database(lambda: self._reset(call_input, call))
+
+        try:
+            with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
+                result = await call.source.call(account_id, tool, call.arguments, key, before_send)
+        except FencedOut:
+            raise  # The tool was not called.
+        except ToolUnavailable:
+            await reset()
             raise
         except ToolChanged as changed:
             # The tool was not called.
@@ -255,8 +259,12 @@ class ToolCaller:
                 lambda: self._ask_again(call_input, call, tool_now, reason, maybe_made=False)
             )
         except Exception as error:
+            log.warning("tool_call_failed", tool=tool.full_name, sent=sent, error=repr(error))
+            if not sent:
+                # Such as a database that was down before the call.
+                await reset()
+                raise ToolUnavailable(repr(error)) from None
             CALLS.labels("unknown").inc()
-            log.warning("tool_call_failed", tool=tool.full_name, error=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
             return await retry_database(
