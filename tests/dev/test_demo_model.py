@@ -15,7 +15,7 @@ from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.prices import NAMES
 from rota.dev.demo.shop import Shop
 from rota.platform import schema_process
-from rota.runs import tool_call, transcript
+from rota.runs import call_texts, transcript
 from rota.runs.tools import ASK_PERSON, DELEGATE
 from tests.mcp.peers import listening
 
@@ -147,9 +147,9 @@ async def test_an_answer_matches_the_schema_of_the_task(
 @pytest.mark.parametrize(
     "result",
     [
-        tool_call._GONE,
-        tool_call._UNKNOWN_AND_GONE,
-        tool_call._EARLIER_VERSION,
+        call_texts.GONE,
+        call_texts.UNKNOWN_AND_GONE,
+        call_texts.EARLIER_VERSION,
         transcript.not_decided(asks=False, maybe_made=True),
         transcript.not_decided(asks=False, maybe_made=False),
         "This call was not made: the server did not answer. Continue without this tool.",

@@ -79,6 +79,53 @@ async def test_a_call_that_waits_for_a_person_is_asked_for_again_after_a_retry(
     assert await scripted.count(script) == {0: 1, 1: 1}
 
 
+async def test_a_decision_before_the_deadline_counts_although_the_run_has_not_read_it(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    send = calls(("desk__send", {"ref": "decided-early"}), ("ask_person", {"question": "Which?"}))
+    script = await scripted.script(send, says("Sent."))
+    task = await runner.begin(person, "narrow", script)
+    review = await runner.waiting(person, task, "tool")
+    # Others have all places of the agent, so the run does not continue after the decision.
+    holding = await scripted.script(says("Done.", hold=True))
+    others = [await runner.begin(person, "narrow", holding) for _ in range(2)]
+    await until(lambda: scripted.asked(holding), lambda asked: len(asked) == 2)
+    answer = {"id": review["items"][1]["id"], "arguments": {"answer": "Both."}}
+    await runner.approve(person, task, {"id": review["items"][0]["id"]}, answer)
+    await patch(person, task["id"], deadline=soon(0.5))
+    task = await runner.until(person, task, "FAILED")
+    assert failed(task) == EXCEEDED
+    await patch(person, task["id"], deadline=None)
+    await scripted.release(holding)
+    await runner.retry(person, task, "failure")
+    # Nobody is asked again.
+    for each in (task, *others):
+        await runner.until(person, each, "COMPLETED")
+    assert len(await scripted.done("decided-early")) == 1
+    assert last_message((await scripted.asked(script))[1]) == "Both."
+    assert len((await runner.review(person, task))["history"]) == 1
+
+
+async def test_a_rejected_answer_is_rejected_although_the_run_has_not_read_it(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says("A draft."), says("Better."))
+    task = await runner.begin(person, "editor", script)
+    await runner.waiting(person, task, "output")
+    await runner.worker.stop()
+    try:
+        await runner.reject(person, task, resume=True, reason="Too short.")
+        await patch(person, task["id"], deadline=soon(0.1))
+        await until(_passed(soon(0.2)))
+    finally:
+        await runner.worker.start()
+    await runner.until(person, task, "FAILED")
+    await patch(person, task["id"], deadline=None)
+    await runner.retry(person, task, "failure")
+    await runner.waiting(person, task, "output")
+    assert "Too short." in last_message((await scripted.asked(script))[1])
+
+
 async def test_a_question_without_an_answer_is_told_to_the_model_after_a_retry(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

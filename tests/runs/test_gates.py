@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rota.runs.tool_call import _GONE
+from rota.runs.call_texts import GONE
 from rota.runs.transcript import EDITED_CALL
 from tests.assertions import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
@@ -262,7 +262,7 @@ async def test_the_model_learns_that_an_approved_tool_no_longer_exists(
     await scripted.define(person.user_id, [])
     await runner.approve(person, task)
     await runner.until(person, task, "COMPLETED")
-    assert last_message((await scripted.asked(script))[1]) == _GONE
+    assert last_message((await scripted.asked(script))[1]) == GONE
 
 
 async def test_an_answer_becomes_the_output_after_approval_unchanged_or_edited(

@@ -9,10 +9,13 @@ import pytest
 from rota.agents.model import AgentVersion
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from rota.runs.call_texts import UNKNOWN
 from rota.runs.contracts import CallInput
 from rota.runs.run_context import FencedOut
-from rota.runs.tool_call import _UNKNOWN, Started
+from rota.runs.tool_call import Started
 from rota.runs.tools import ToolUnavailable
+from rota.tasks import transitions
+from rota.tasks.states import Trigger
 from tests.runs.gated_run import ASKED, CATALOG, GatedRun, decide, work
 from tests.runs.runner import shown
 from tests.service import Service
@@ -98,7 +101,7 @@ async def test_a_late_attempt_does_not_repeat_a_finished_call(run: GatedRun) -> 
     assert len(run.client.made) == 1
     call_input = CallInput(run.run_input, *CALL)
     await run.tool_caller._reset(call_input, late)
-    await run.tool_caller._ask_again(call_input, late, late.tool, _UNKNOWN, maybe_made=True)
+    await run.tool_caller._ask_again(call_input, late, late.tool, UNKNOWN, maybe_made=True)
     [row] = await run.tool_rows()
     assert row.state == "finished"
     await work(run)
@@ -162,6 +165,42 @@ async def test_a_call_that_fails_before_it_is_sent_is_repeated_unasked(run: Gate
     assert len(run.client.made) == 1
     [row] = await run.tool_rows()
     assert (row.state, row.outcome, row.maybe_made) == ("finished", "ok", False)
+
+
+@pytest.mark.parametrize("tool", ["peer__send", "ask_person", "delegate"])
+async def test_a_call_that_an_earlier_run_left_undecided_is_asked_for_again(
+    run: GatedRun, tool: str
+) -> None:
+    await run.open("foreman")
+    await run.begin()
+    arguments = {
+        "peer__send": ASKED,
+        "ask_person": {"question": "Which?"},
+        "delegate": {"agent": "operator", "name": "A part", "input": "Help."},
+    }
+    await run.answer(arguments[tool], tool=tool)
+    if tool == "delegate":
+        # Its policy does not ask, so the row waits as if it did.
+        await run.write("UPDATE steps SET state = 'gated' WHERE account_id = $1 AND call > 0")
+    else:
+        await decide(run, run.one, await run.review(run.one))
+    # The run fails as in earlier versions, which did not apply the decision first.
+    async with run.context.locked(run.run_input) as (tx, task):
+        assert task is not None
+        await transitions.apply(tx, task, task, "FAILED", Trigger.RUN)
+    await run.editor.post(f"{run.path}/retry", {"from": "failure"})
+    run.run = 2
+    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    assert (run.next.kind, run.next.calls) == ("act", [1])
+    await run.act()
+    assert await run.status() == "WAITING_APPROVAL"
+    assert run.client.made == []
+    review = await run.review(run.one)
+    assert (await decide(run, run.one, review)).status_code == 200
+    await work(run)
+    [row] = await run.tool_rows()
+    assert row.outcome == "ok" or row.state == "delegated"
+    assert len(run.client.made) == (tool == "peer__send")
 
 
 # Rows of the version before reviews and calls were sealed.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rota.runs.tool_call import _UNKNOWN
+from rota.runs.call_texts import UNKNOWN
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
@@ -17,7 +17,7 @@ async def test_an_interrupted_call_to_a_writing_tool_is_repeated_if_a_person_app
     script = await scripted.script(calls(("desk__send", {"ref": "hung-up"})), says("Sent."))
     task = await runner.begin(person, "writer", script)
     [item] = (await runner.waiting(person, task, "tool"))["items"]
-    assert item["reason"] == _UNKNOWN
+    assert item["reason"] == UNKNOWN
     assert item["arguments"] == {"ref": "hung-up"}
     assert len(await scripted.done("hung-up")) == 1
     await runner.approve(person, task)
@@ -126,7 +126,7 @@ async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     answered = await runner.until(person, tasks[2], "COMPLETED")
     await runner.until(person, tasks[0], "WAITING_APPROVAL")
     review = await runner.review(person, tasks[0])
-    assert review["items"][0]["reason"] == _UNKNOWN
+    assert review["items"][0]["reason"] == UNKNOWN
     assert len(await scripted.done("killed-send")) == 1
     assert len(await scripted.done("killed-lookup")) == 2
     assert read["output"] == "Read."

@@ -60,9 +60,19 @@ class AgentLoop:
         if task.status != "RUNNING":
             return NextStep("end")
         if is_past_deadline(task):
+            await self.apply_decisions(tx, task, rows)
             return await self.miss_deadline(tx, task)
         if await places.is_queued(tx, task):
             return NextStep("wait")
+        return await self.apply_decisions(tx, task, rows)
+
+    async def apply_decisions(
+        self, tx: AccountTransaction, task: Task, rows: list[Step] | None = None
+    ) -> NextStep:
+        """Like `advance`, for a RUNNING task, also if it has no time or place to continue.
+
+        A retry from failure then continues from the decisions that people made before.
+        """
         if rows is None:
             rows = await steps.of_run(tx, task.id, task.run)
         if not rows:
@@ -75,9 +85,8 @@ class AgentLoop:
         if model_call.kind == "summary":
             return NextStep("think", last + 1)
         tool_calls = [row for row in rows if row.step == last and row.kind == "tool"]
-        reviews = await review_queries.of_task(tx, task.id)
         if not tool_calls:
-            newest = reviews[0] if reviews else None
+            newest = await review_queries.newest(tx, task.id)
             # A person rejected the answer and wants the agent to continue.
             rejected = (task.run, "output", "rejected")
             if (
@@ -90,8 +99,10 @@ class AgentLoop:
             return NextStep("think", last + 1)
         ready: list[int] = []
         waiting = False
+        open_ids = [row.item_id for row in tool_calls if row.state in ("gated", "planned")]
+        reviews = await review_queries.newest_of_items(tx, task.id, open_ids, run=task.run)
         for row in tool_calls:
-            state = await self._update_call(tx, task, row, reviews)
+            state = await self._update_call(tx, task, row, reviews.get(row.item_id))
             if state == "delegated":
                 waiting = True
             elif state != "finished":
@@ -101,21 +112,24 @@ class AgentLoop:
         return NextStep("wait") if waiting else NextStep("think", last + 1)
 
     async def _update_call(
-        self, tx: AccountTransaction, task: Task, row: Step, reviews: list[Review]
+        self, tx: AccountTransaction, task: Task, row: Step, review: Review | None
     ) -> State:
-        """Applies the decision about a tool call or its subtask's end. Returns its state."""
+        """Applies the decision about a tool call or its subtask's end. Returns its state.
+
+        `review` is the newest of this call. A later review can be about another call.
+        """
         if row.state == "delegated":
             return await self._update_delegated_call(tx, task, row)
         if row.state not in ("gated", "planned"):
             return row.state
-        # The newest review of this call. A later review can be about another call.
-        items = ((r, i) for r in reviews for i in r.items if i["id"] == row.item_id)
-        found = next(items, None)
-        if row.state == "planned" and (found is None or found[1]["decision"] != "rejected"):
+        if review is None:
+            # A call that was copied from an earlier run before a person decided stays gated. When
+            # it starts, a gate opens.
+            return row.state
+        item = next(item for item in review.items if item["id"] == row.item_id)
+        if row.state == "planned" and item["decision"] != "rejected":
             # It is not a call that a rule covered until a person rejected it with others.
             return "planned"
-        # A call copied from the previous run has no review in this one: it counts as rejected.
-        review, item = found or (reviews[0], {"decision": None})
         if item["decision"] != "approved":
             # A call that was started may have taken effect, and the model has to know that.
             text = (

@@ -51,7 +51,10 @@ class Deadlines:
         await self._loop.fail(tx, task, code, message, retryable=True, trigger=Trigger.DEADLINE)
 
     async def _leave_undecided(self, tx: AccountTransaction, task: Task) -> None:
-        """Prepares what waits for a person for a retry from failure."""
+        """Prepares what waits for a person for a retry from failure. What a person has decided, but
+        the run has not read yet, stays decided."""
+        if task.status == "RUNNING":
+            await self._loop.apply_decisions(tx, task)
         review = (await review_queries.pending(tx, [task.id])).get(task.id)
         if review is None:
             return

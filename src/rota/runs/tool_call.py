@@ -16,8 +16,8 @@ from rota.credits.ledger import RunId
 from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import standing_rules, step_events, steps, stored_results, tool_steps
-from rota.runs.agent_loop import AgentLoop, needs_approval
+from rota.runs import call_texts, standing_rules, step_events, steps, stored_results, tool_steps
+from rota.runs.agent_loop import AgentLoop, asks_person, needs_approval
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
@@ -25,6 +25,7 @@ from rota.runs.heartbeat import retry_database
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import Step
 from rota.runs.tools import (
+    ASK_PERSON,
     DELEGATE,
     READ_RESULT,
     Tool,
@@ -34,7 +35,7 @@ from rota.runs.tools import (
     ToolUnavailable,
 )
 from rota.runs.transcript import storable
-from rota.tasks import places, queries
+from rota.tasks import places, queries, review_queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
@@ -50,30 +51,6 @@ MAX_PAUSE = 0.1
 # What the start of a call can lead to: a gate is open, or the rows say what is next.
 WAITS_FOR_PERSON = NextStep("wait")
 LOOK_AGAIN = NextStep("act")
-
-_UNKNOWN = (
-    "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
-    "Approve to repeat the call, or reject to continue without it."
-)
-_CHANGED = (
-    "The tool's definition or its server changed after the call was planned or approved. Review "
-    "the call again. Approve to make it, or reject to continue without it."
-)
-_AGAIN = (
-    "A standing rule approved an attempt of this call, which failed or was interrupted. A rule "
-    "does not approve another one. Approve to repeat the call, or reject to continue without it."
-)
-_GONE = (
-    "The tool no longer exists on the server that the call was planned for, or this agent can no "
-    "longer use it."
-)
-_UNKNOWN_AND_GONE = (
-    "The call was interrupted, so it is unknown whether it took effect, and the tool no longer "
-    "exists. Check its system before you continue."
-)
-_EARLIER_VERSION = (
-    "The service was upgraded before the call started, so it was not made. Call the tool again."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +161,11 @@ class ToolCaller:
                 return NextStep("end")
             row = await _row(tx, task, call_input)
             is_over = task.status != "RUNNING" or is_past_deadline(task)
-            if is_over or row.state not in ("planned", "started"):
+            if is_over or row.state not in ("planned", "started", "gated"):
                 return await self._loop.advance(tx, task)
             outcome = await self._check(tx, task, agent, row)
+            if outcome == LOOK_AGAIN:
+                return await self._loop.advance(tx, task)
             if isinstance(outcome, Started):
                 [outcome] = (await _mark_started(tx, task, [outcome])).values()
             return outcome
@@ -195,35 +174,49 @@ class ToolCaller:
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step
     ) -> "Started | NextStep":
         """What to call, and with what, if it is still the call that was planned or approved."""
-        if row.state not in ("planned", "started"):
+        if row.state not in ("planned", "started", "gated"):
             return LOOK_AGAIN
+        if row.state == "gated" and await self._was_asked(tx, task, row):
+            return LOOK_AGAIN
+        if row.state == "gated" and asks_person(row):
+            return await self._loop.reopen_gate(tx, task, agent, row, ASK_PERSON, None)
         checked_s = time.monotonic()
         server_id = row.sealed_server_id
         found = await self._toolbox.current(tx, agent, server_id, row.name) if server_id else None
         interrupted = row.state == "started" and not row.read_only
         if found is None:
-            why = _GONE if row.sealed else _EARLIER_VERSION
+            why = call_texts.GONE if row.sealed else call_texts.EARLIER_VERSION
             if interrupted or row.maybe_made:
-                why = _UNKNOWN_AND_GONE
+                why = call_texts.UNKNOWN_AND_GONE
             await tool_steps.finish(tx, task.id, row, why, "failed")
             return CALL_FINISHED
         tool, source = found
         arguments = row.sealed_arguments
+        if row.state == "gated":
+            made = row.may_have_effect
+            why = call_texts.UNKNOWN if made else call_texts.UNDECIDED
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, why, maybe_made=made)
         if interrupted:
             return await self._loop.reopen_gate(
-                tx, task, agent, row, tool, _UNKNOWN, maybe_made=True
+                tx, task, agent, row, tool, call_texts.UNKNOWN, maybe_made=True
             )
         if tool.changed is not None:
             return await self._loop.reopen_gate(tx, task, agent, row, tool, tool.changed)
         if tool.seal(arguments) != row.sealed:
-            return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, call_texts.CHANGED)
         if needs_approval(agent, tool) and not row.is_approved:
             approved = await standing_rules.use(tx, task, agent, row, tool)
             if approved is None:
-                reason = _AGAIN if row.approved_by_rule else None
+                reason = call_texts.AGAIN if row.approved_by_rule else None
                 return await self._loop.reopen_gate(tx, task, agent, row, tool, reason)
             row = approved
         return Started(row, tool, source, arguments, row.planned_at, checked_s)
+
+    async def _was_asked(self, tx: AccountTransaction, task: Task, row: Step) -> bool:
+        """Whether a review of this run is about the call. Else it was copied from an earlier run,
+        which ended before a person decided."""
+        ids = [row.item_id]
+        return bool(await review_queries.newest_of_items(tx, task.id, ids, run=task.run))
 
     async def make(self, call_input: CallInput, call: "Started") -> NextStep:
         """Makes a call that is marked as started, and stores its result."""
@@ -254,7 +247,7 @@ class ToolCaller:
         except ToolChanged as changed:
             # The tool was not called.
             tool_now = changed.now
-            reason = tool_now.changed or _CHANGED
+            reason = tool_now.changed or call_texts.CHANGED
             return await retry_database(
                 lambda: self._ask_again(call_input, call, tool_now, reason, maybe_made=False)
             )
@@ -268,7 +261,7 @@ class ToolCaller:
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
             return await retry_database(
-                lambda: self._ask_again(call_input, call, tool, _UNKNOWN, maybe_made=True)
+                lambda: self._ask_again(call_input, call, tool, call_texts.UNKNOWN, maybe_made=True)
             )
         steps.DURATION_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
@@ -354,7 +347,10 @@ class ToolCaller:
         if row.name == READ_RESULT.name:
             await stored_results.read(tx, task, row)
             return LOOK_AGAIN
-        if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
+        if row.state == "gated" and await self._was_asked(tx, task, row):
+            return LOOK_AGAIN
+        asks = row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved
+        if asks or row.state == "gated":
             return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, None)
         if row.state == "planned":
             await self._delegation.delegate(tx, task, agent, row)

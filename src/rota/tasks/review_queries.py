@@ -10,7 +10,8 @@ from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 from rota.tasks.model import ListedReview, Review
 from rota.tasks.pages import Fit, fitting
 
-_COLUMNS = ", ".join(field.name for field in fields(Review))
+_NAMES = tuple(field.name for field in fields(Review))
+_COLUMNS = ", ".join(_NAMES)
 
 _SHORT_COLUMNS = ", ".join(f.name for f in fields(Review) if f.name not in ("items", "sealed"))
 
@@ -74,6 +75,43 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
         task_id,
     )
     return [Review(**row) for row in rows]
+
+
+async def newest(tx: AccountReader, task_id: UUID) -> Review | None:
+    row = await tx.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
+        ORDER BY number DESC LIMIT 1
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return Review(**row) if row else None
+
+
+async def newest_of_items(
+    tx: AccountReader, task_id: UUID, item_ids: Sequence[str], *, run: int | None = None
+) -> dict[str, Review]:
+    """The newest review about each of these items, if there is one in this run or, without a run,
+    in any."""
+    if not item_ids:
+        return {}
+    rows = await tx.fetch(
+        f"""
+        SELECT wanted.item_id, review.* FROM unnest($4::text[]) AS wanted (item_id)
+        CROSS JOIN LATERAL (
+            SELECT {_COLUMNS} FROM reviews
+            WHERE account_id = $1 AND task_id = $2 AND ($3::integer IS NULL OR run = $3)
+              AND items @> jsonb_build_array(jsonb_build_object('id', wanted.item_id))
+            ORDER BY number DESC LIMIT 1
+        ) AS review
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        run,
+        item_ids,
+    )
+    return {row["item_id"]: Review(**{n: row[n] for n in _NAMES}) for row in rows}
 
 
 # The reviews of a task ($2) as entries of its timeline. The database sorts and pages them together
