@@ -14,6 +14,7 @@ from tests.assertions import assert_invalid
 from tests.policies.world import Office, OfficeRun, Seat, because, code, review_of
 from tests.rules.conftest import CATALOG
 from tests.runs.gated_run import send
+from tests.runs.runner import shown
 from tests.service import Person, Service
 
 ANY = {"text": {"any": True}}
@@ -194,6 +195,35 @@ async def test_a_rule_is_made_from_a_review(run: OfficeRun, office: Office) -> N
     assert "tool server has changed since the review" in refused.json()["error"]["message"]
 
 
+async def test_a_rule_is_not_made_from_a_review_of_another_version_of_the_agent(
+    board: Service, run: OfficeRun, office: Office, tmp_path: Path
+) -> None:
+    task = await run.start(office.owner, "foreman")
+    await run.answer({"text": "Hello"})
+    review = await review_of(office.owner, task)
+    approved = await office.owner.post(f"{run.path}/approve", {"review": shown(review)})
+    assert approved.status_code == 200, approved.text
+    await run.advance()
+    await run.fail()
+    named = {"taskId": task["id"], "itemId": review["items"][0]["id"]}
+    base = {"fromReview": named, "expiresAt": "2099-01-31T12:00:00Z", "maxUses": 5}
+    await office.owner.post(f"{run.path}/retry", {"from": "failure"})
+    # The retry has the same version.
+    assert (await office.owner.post("/api/rules", base)).status_code == 201
+    run.run += 1
+    await run.begin()
+    await run.fail()
+    for path in CATALOG.glob("*.md"):
+        text = path.read_text()
+        changed = text.replace("Follow the script.", "Obey it.", path.stem == "foreman")
+        (tmp_path / path.name).write_text(changed)
+    await sync(board.database_url, tmp_path)
+    await office.owner.post(f"{run.path}/retry", {"from": "start"})
+    refused = await office.owner.post("/api/rules", base)
+    assert (refused.status_code, code(refused)) == (409, "CONFLICT")
+    assert "agent has changed since the review" in refused.json()["error"]["message"]
+
+
 async def test_questions_have_no_rules(run: OfficeRun, office: Office) -> None:
     task = await run.start(office.owner)
     await run.answer({"question": "Really?"}, tool="ask_person")
@@ -241,4 +271,4 @@ async def test_a_rule_is_void_when_what_it_is_bound_to_changes(
         changed = text.replace("Follow the script.", "Follow it.", path.stem == "collector")
         (tmp_path / path.name).write_text(changed)
     await sync(board.database_url, tmp_path)
-    assert "agent has another version" in str(await reason())
+    assert "version of the agent has changed" in str(await reason())

@@ -45,6 +45,7 @@ class _Reviewed:
 
     server_revision: int
     definition_hash: str
+    # None: unknown.
     agent_version: int | None
 
 
@@ -173,18 +174,21 @@ async def _reviewed_subject(
 ) -> _Subject:
     """What the newest item with this ID in the reviews of the task is about."""
     task = await tasks.get(tx, ids.from_wire("task", call.task_id))
-    reviews = await review_queries.of_task(tx, task.id)
-    found = (item for review in reviews for item in review.items if item["id"] == call.item_id)
-    item = next(found, None)
-    if item is None:
+    reviews = await review_queries.newest_of_items(tx, task.id, [call.item_id])
+    review = reviews.get(call.item_id)
+    if review is None:
         raise InvalidRule("fromReview.itemId", "is not an item of a review of the task")
+    item = next(item for item in review.items if item["id"] == call.item_id)
     if task.agent is None or item.get("serverId") is None or item.get("sealed") is None:
         raise InvalidRule(
             "fromReview.itemId", "is not a call of a tool server. Rules cover only such calls"
         )
     if given is None:
         given = conditions.exactly(json.exact(item["sealed"])["arguments"])
-    reviewed = _Reviewed(item["serverRevision"], item["definitionHash"], task.agent_version)
+    # Items of earlier versions do not name it. Then only that of the current run is known.
+    current = task.agent_version if review.run == task.run else None
+    version = item.get("agentVersion", current)
+    reviewed = _Reviewed(item["serverRevision"], item["definitionHash"], version)
     return _Subject(item["serverId"], item["tool"], task.agent, given, reviewed)
 
 

@@ -85,6 +85,8 @@ def of_call(
         "definitionHash": tool.server_definition_hash,
         # The summary is made from this template when the review is shown.
         "describe": _template(agent, tool),
+        # A standing rule that is made from the review is for this version.
+        "agentVersion": agent.version,
         "agentSays": words,
         "arguments": row.sealed_arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,

@@ -119,7 +119,8 @@ async def newest_of_items(
 TIMELINE_ENTRIES = """
     SELECT format('review-%s', number) AS id, 'approval' AS kind, run, NULL::integer AS step,
            gate AS name, NULL AS server, state, NULL AS outcome,
-           (SELECT coalesce(jsonb_agg(item - 'sealed' - 'describe' ORDER BY position), '[]')
+           (SELECT coalesce(jsonb_agg(
+                item - 'sealed' - 'describe' - 'agentVersion' ORDER BY position), '[]')
             FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, position)) AS arguments,
            to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
            0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
