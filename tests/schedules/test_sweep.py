@@ -107,6 +107,33 @@ async def test_a_time_is_skipped_while_an_earlier_task_is_open(
     assert await total(person) == 2
 
 
+async def test_an_open_task_is_not_forgotten_after_many_later_ones(
+    board: Service, sweep: Sweep
+) -> None:
+    person = await newcomer(board)
+    schedule = await create(person)
+    path = f"/api/schedules/{schedule['id']}/run"
+    tasks = [(await person.post(path)).json()["task"] for _ in range(13)]
+    for task in tasks[1:]:
+        await patch_task(person, task["id"], status="COMPLETED")
+    await make_due(board, schedule)
+    await sweep.handle_due()
+    shown = await read(person, schedule)
+    assert shown["schedule"]["lastOutcome"] == "skipped"
+    assert [task["id"] for task in shown["lastTasks"]] == [
+        task["id"] for task in reversed(tasks[3:])
+    ]
+    await patch_task(person, tasks[0]["id"], status="COMPLETED")
+    await make_due(board, schedule)
+    await sweep.handle_due()
+    assert (await read(person, schedule))["schedule"]["lastOutcome"] == "created"
+    async with board.owner() as connection:
+        remembered = await connection.fetchval(
+            "SELECT count(*) FROM schedule_tasks WHERE schedule_id = $1", uuid_of(schedule)
+        )
+    assert remembered == 10
+
+
 async def test_a_queued_time_waits_for_the_earlier_task(board: Service, parts: Composition) -> None:
     person = await newcomer(board)
     now = Clock(clock.now())

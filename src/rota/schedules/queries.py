@@ -21,8 +21,8 @@ _UPDATE = f"""
     UPDATE schedules SET {", ".join(f"{name} = ${at}" for at, name in enumerate(_NAMES[1:], 3))}
     WHERE account_id = $1 AND id = $2
 """  # noqa: S608
-# Of a schedule, this many tasks are remembered.
-KEPT_TASKS = 10
+# Of a schedule, this many tasks are shown. The others are remembered until they end.
+SHOWN_TASKS = 10
 
 
 async def count(tx: AccountReader) -> int:
@@ -81,26 +81,27 @@ async def delete(tx: AccountTransaction, schedule_id: UUID) -> bool:
     return bool(deleted)
 
 
-async def add_task(tx: AccountTransaction, schedule_id: UUID, task_id: UUID) -> None:
-    """Remembers a task of the schedule, and forgets the oldest."""
+async def add_task(
+    tx: AccountTransaction, schedule_id: UUID, task_id: UUID, forgotten: Sequence[UUID]
+) -> None:
+    """Remembers a task of the schedule, and forgets others."""
     await tx.execute(
-        f"""
+        """
         WITH forgotten AS (
-            DELETE FROM schedule_tasks WHERE account_id = $1 AND schedule_id = $2 AND task_id IN (
-                SELECT task_id FROM schedule_tasks WHERE account_id = $1 AND schedule_id = $2
-                ORDER BY task_id DESC OFFSET {KEPT_TASKS - 1}
-            )
+            DELETE FROM schedule_tasks
+            WHERE account_id = $1 AND schedule_id = $2 AND task_id = ANY($4)
         )
         INSERT INTO schedule_tasks (account_id, schedule_id, task_id) VALUES ($1, $2, $3)
-        """,  # noqa: S608
+        """,
         tx.account_id,
         schedule_id,
         task_id,
+        list(forgotten),
     )
 
 
 async def tasks_of(tx: AccountReader, schedule_id: UUID) -> list[UUID]:
-    """The newest tasks of a schedule, newest first."""
+    """The tasks of a schedule that are shown or open, newest first."""
     rows = await tx.fetch(
         """
         SELECT task_id FROM schedule_tasks WHERE account_id = $1 AND schedule_id = $2
@@ -192,7 +193,12 @@ async def pause_all(tx: AccountTransaction) -> None:
 async def listed_among(tx: AccountReader, task_ids: Sequence[UUID]) -> set[UUID]:
     """Those of the tasks that a schedule shows."""
     rows = await tx.fetch(
-        "SELECT task_id FROM schedule_tasks WHERE account_id = $1 AND task_id = ANY($2)",
+        f"""
+        SELECT task_id FROM schedule_tasks AS t WHERE account_id = $1 AND task_id = ANY($2)
+          AND {SHOWN_TASKS} > (
+            SELECT count(*) FROM schedule_tasks AS newer WHERE newer.account_id = $1
+              AND newer.schedule_id = t.schedule_id AND newer.task_id > t.task_id)
+        """,  # noqa: S608
         tx.account_id,
         list(task_ids),
     )

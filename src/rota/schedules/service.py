@@ -112,9 +112,8 @@ class Schedules:
             schedule = await queries.find(tx, schedule_id) if schedule_id else None
             if schedule is None:
                 raise ScheduleNotFound
-            last = await list_queries.by_ids(
-                tx, await queries.tasks_of(tx, schedule.id), PAGE_BYTES
-            )
+            newest = (await queries.tasks_of(tx, schedule.id))[: queries.SHOWN_TASKS]
+            last = await list_queries.by_ids(tx, newest, PAGE_BYTES)
         next_times = times.upcoming(schedule.cron, schedule.time_zone, self._now(), SHOWN_TIMES)
         return Details(schedule, [] if schedule.paused else next_times, last)
 
@@ -163,7 +162,7 @@ class Schedules:
             async def work() -> TaskResponse:
                 schedule = await _get_for_change(tx, schedule_id)
                 task = await requested.create(tx, self._creation, task_body(schedule), caller.tier)
-                await queries.add_task(tx, schedule.id, task.id)
+                await remember_task(tx, schedule.id, task.id)
                 await record_shapers(tx, schedule, task.id)
                 return TaskResponse(task=task_schemas.Task.of(task))
 
@@ -191,6 +190,15 @@ def planned(schedule: Schedule, now: datetime) -> Schedule:
     """The schedule with its next time after now."""
     next_at = times.next_after(schedule.cron, schedule.time_zone, now)
     return replace(schedule, next_at=next_at, check_at=next_at)
+
+
+async def remember_task(tx: AccountTransaction, schedule_id: UUID, task_id: UUID) -> None:
+    """Adds a task of the schedule, and forgets older ones that are not shown any more. An open one
+    stays: the next time of the schedule depends on it."""
+    older = (await queries.tasks_of(tx, schedule_id))[queries.SHOWN_TASKS - 1 :]
+    still_open = await tasks.open_among(tx, older) if older else set()
+    ended = [each for each in older if each not in still_open]
+    await queries.add_task(tx, schedule_id, task_id, ended)
 
 
 async def record_shapers(tx: AccountTransaction, schedule: Schedule, task_id: UUID) -> None:

@@ -23,7 +23,7 @@ from rota.platform.errors import ApiError
 from rota.schedules import queries, times
 from rota.schedules.errors import OwnerCannotAct
 from rota.schedules.model import Outcome, Schedule
-from rota.schedules.service import planned, record_shapers, task_body
+from rota.schedules.service import planned, record_shapers, remember_task, task_body
 from rota.tasks import queries as tasks
 from rota.tasks import requested
 from rota.tasks.creation import TaskCreation
@@ -134,13 +134,13 @@ class Sweep:
         if not await credentials.may_act(tx, schedule.saved_by, schedule.saved_with, "tasks:write"):
             raise OwnerCannotAct
         earlier = await queries.tasks_of(tx, schedule.id)
-        if await tasks.any_open(tx, earlier):
+        if await tasks.open_among(tx, earlier):
             return "skipped" if schedule.overlap == "skip" else None
         tier = await accounts.tier(tx)
         task = await requested.create(
             tx, self._creation, task_body(schedule), tier, created_by=schedule.saved_by
         )
-        await queries.add_task(tx, schedule.id, task.id)
+        await remember_task(tx, schedule.id, task.id)
         await record_shapers(tx, schedule, task.id)
         return "created"
 

@@ -194,17 +194,17 @@ async def raise_fence(tx: AccountTransaction, task: Task) -> Task:
     return replace(task, fence=fence)
 
 
-async def any_open(tx: AccountReader, task_ids: Sequence[UUID]) -> bool:
-    """Whether one of these tasks has not ended."""
-    found: bool = await tx.fetchval(
+async def open_among(tx: AccountReader, task_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these tasks that have not ended."""
+    rows = await tx.fetch(
         """
-        SELECT EXISTS (SELECT FROM tasks WHERE account_id = $1 AND id = ANY($2)
-                       AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL'))
+        SELECT id FROM tasks WHERE account_id = $1 AND id = ANY($2)
+          AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
         """,
         tx.account_id,
         task_ids,
     )
-    return found
+    return {row["id"] for row in rows}
 
 
 async def add_usage(
