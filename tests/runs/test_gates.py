@@ -194,6 +194,34 @@ async def test_items_can_be_approved_and_edited_separately_and_exactly_those_cal
     assert second["content"].endswith(EDITED_CALL.format(names="ref, text"))
 
 
+async def test_the_model_reads_what_a_person_changed_in_forks_and_after_an_interrupted_call(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    async def check(asked: dict[str, Any], ref: str) -> str:
+        *_, said, result = asked["messages"]
+        [call] = said["tool_calls"]
+        assert json.loads(call["function"]["arguments"]) == {"ref": ref}
+        text: str = result["content"]
+        assert text.endswith(EDITED_CALL.format(names="ref"))
+        return text
+
+    await scripted.behave("edited-lost", {"drop": True})
+    for ref in ("edited-sent", "edited-lost"):
+        script = await scripted.script(calls(("desk__send", {"ref": "asked"})), says("Done."))
+        task = await runner.begin(person, "careful", script)
+        [item] = (await runner.waiting(person, task, "tool"))["items"]
+        await runner.approve(person, task, {"id": item["id"], "arguments": {"ref": ref}})
+        if ref == "edited-lost":
+            await runner.waiting(person, task, "tool")
+            await runner.reject(person, task, resume=True)
+        await runner.until(person, task, "COMPLETED")
+        text = await check((await scripted.asked(script))[1], ref)
+        assert ("may have taken effect" in text) == (ref == "edited-lost")
+        answer = await person.post(f"/api/tasks/{task['id']}/fork", {"fromStep": 1})
+        await runner.until(person, answer.json()["task"], "COMPLETED")
+        assert await check((await scripted.asked(script))[2], ref) == text
+
+
 async def test_the_model_learns_the_reason_for_a_rejected_call_and_the_approved_call_is_made(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -224,8 +224,8 @@ def _sizes(rows: Sequence[Step], base: View) -> list[_StepSize]:
             continue
         calls = results.get(row.step, [])
         # A person may have made the arguments longer.
-        approved = [json.dumps(call.arguments).decode() for call in calls if call.is_approved]
-        whole = max(_answer_size(row), sum(map(size_of, approved))) + size_of(row.note or "")
+        sealed = [json.dumps(call.arguments).decode() for call in calls if call.sealed]
+        whole = max(_answer_size(row), sum(map(size_of, sealed))) + size_of(row.note or "")
         saved = 0
         for call in calls:
             size = size_of(base.shown(call, len(calls)))

@@ -91,7 +91,7 @@ class RecordedCalls:
             known = {canonical_json(row.sealed_arguments)}
             call = requested.get((row.step, row.call))
             if call is not None:
-                arguments, problem = planning.arguments_of(call)
+                arguments, problem = transcript.arguments_of(call)
                 if problem is None:
                     known.add(canonical_json(arguments))
             for arguments_json in known:

@@ -56,13 +56,14 @@ async def count(tx: AccountReader, fork: Task) -> int:
 async def copy(tx: AccountTransaction, original: Task, fork_id: UUID, last_step: int) -> None:
     """Copies the finished steps of the original's current run into the first run of its fork.
 
-    The copies have no cost. They have no approval either: a decision is about one task.
+    The copies have no cost. They have no approval either: a decision is about one task. They keep
+    the text of each call, so that the model reads the arguments that it was made with.
     """
     await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {COLUMNS})
         SELECT account_id, $4, 1, step, call, kind, state, name, server, call_id, read_only,
-            arguments, NULL, NULL, maybe_made, NULL, result, outcome, note, NULL, 0, 0, 0, 0, 0,
+            arguments, sealed, NULL, maybe_made, NULL, result, outcome, note, NULL, 0, 0, 0, 0, 0,
             estimated, 0, price_version, true, planned_at, started_at, finished_at, 0, false
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step <= $5
         """,  # noqa: S608
@@ -80,7 +81,7 @@ async def copy_again(tx: AccountTransaction, fork: Task) -> None:
         f"""
         INSERT INTO steps (account_id, task_id, {COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
-            arguments, NULL, NULL, maybe_made, 1, result, outcome, note, NULL, 0, 0, 0, 0, 0,
+            arguments, sealed, NULL, maybe_made, 1, result, outcome, note, NULL, 0, 0, 0, 0, 0,
             estimated, 0, price_version, true, planned_at, started_at, finished_at, 0, false
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = 1 AND step <= $4
         ON CONFLICT DO NOTHING

@@ -11,7 +11,6 @@ from uuid import UUID
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
-from rota.platform.canonical import canonical_json
 from rota.platform.schema import SchemaChecks, Verdict
 from rota.runs import transcript
 from rota.runs.agent_loop import needs_approval
@@ -36,7 +35,7 @@ async def plan_calls(
     unusable: dict[str, Verdict] = {}
     for call in response.tool_calls[:MAX_CALLS]:
         tool = tools.get(call.tool_name)
-        arguments, problem = arguments_of(call)
+        arguments, problem = transcript.arguments_of(call)
         if tool is None:
             # Only a long run is told about the tool that reads results again.
             known = ", ".join(sorted(tools.keys() - {READ_RESULT.model_name}))
@@ -53,16 +52,6 @@ async def plan_calls(
         # The arguments of the last call may be incomplete, even if they are valid.
         planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
     return planned
-
-
-def arguments_of(call: ToolCallPart) -> tuple[dict[str, Any], str | None]:
-    """The arguments of a call, or why they cannot be read."""
-    try:
-        given = transcript.storable(call.args_as_dict(raise_if_invalid=True))
-        canonical_json(given)  # Refuses NaN and Infinity, which are not JSON.
-    except (ValueError, AssertionError):
-        return {}, "The arguments must be a JSON object. Correct them and call the tool again."
-    return given, None
 
 
 def _planned(

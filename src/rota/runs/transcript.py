@@ -100,16 +100,30 @@ def output_instructions(schema: dict[str, Any]) -> str:
 
 
 def _edits(response: ModelResponse, results: Sequence[Step]) -> dict[int, _Edit]:
-    """What a person changed before approving it, by the number of the call."""
+    """What a person changed before approving it, by the number of the call.
+
+    Also of calls without an approval: a fork copies none, and an interrupted call loses it.
+    """
     found = {}
     for row in results:
-        if row.is_approved:
-            requested = storable(response.tool_calls[row.call - 1].args_as_dict())
-            made = row.sealed_arguments
-            names = [name for name in made | requested if _differs(requested, made, name)]
-            if names:
-                found[row.call] = _Edit(made, names)
+        if row.sealed is None:
+            continue
+        requested, problem = arguments_of(response.tool_calls[row.call - 1])
+        made = row.sealed_arguments
+        names = [name for name in made | requested if _differs(requested, made, name)]
+        if names and problem is None:
+            found[row.call] = _Edit(made, names)
     return found
+
+
+def arguments_of(call: ToolCallPart) -> tuple[dict[str, Any], str | None]:
+    """The arguments that the model requested, or why they cannot be read."""
+    try:
+        given = storable(call.args_as_dict(raise_if_invalid=True))
+        canonical_json(given)  # Refuses NaN and Infinity, which are not JSON.
+    except (ValueError, AssertionError):
+        return {}, "The arguments must be a JSON object. Correct them and call the tool again."
+    return given, None
 
 
 def _differs(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
