@@ -14,6 +14,7 @@ from tests.service import Person, Service
 from tests.webhooks.receiver import OK, Received, Receiver, hang, response
 from tests.webhooks.world import (
     create,
+    deliveries,
     happen,
     make_due,
     patch,
@@ -104,6 +105,28 @@ async def test_a_url_that_is_changed_while_events_are_sent_gets_the_rest(
     assert sorted({*old, *new}) == list(range(start + 1, start + 93))
     assert len(old) < 60
     assert receiver.received[-1].path == "/new"
+
+
+async def test_a_webhook_that_is_changed_while_a_delivery_fails_is_given_back(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/old")
+
+    async def change_then_fail(_: Received) -> bytes:
+        await patch(person, webhook, url=receiver.url + "/new")
+        return response(500)
+
+    receiver.answers["/old"] = change_then_fail
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 1)
+        claim = await taken(parts, person, webhook)
+        sender = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        await sender.take(claim)
+        await sender.aclose()
+        # Another worker can have it at once.
+        await taken(parts, person, webhook)
+    assert len(receiver.received) == 1
+    assert [each["response"]["status"] for each in await deliveries(person, webhook)] == [500]
 
 
 async def test_a_worker_that_stops_sends_nothing_again_that_was_confirmed(

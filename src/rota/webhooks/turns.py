@@ -298,6 +298,8 @@ class _Turn:
                 attempts=self._attempts + 1,
                 delay_s=max(pause_s, attempt.retry_after_s),
             )
+            # Also if the webhook was changed: its deliveries are saved then, too.
+            self._unsaved = []
         if not saved:
             raise _Lost
         if reason is not None:
