@@ -75,7 +75,7 @@ async def use(
 
 async def _is_shown(tx: AccountTransaction, task: Task, item: dict[str, Any]) -> bool:
     """Whether a review of other calls has shown this decision already."""
-    reviews = await review_queries.of_task(tx, task.id)
-    shown = (each for review in reviews for each in review.items if each["id"] == item["id"])
-    newest = next(shown, None)
+    reviews = await review_queries.newest_of_items(tx, task.id, [item["id"]], run=task.run)
+    shown = (each for review in reviews.values() for each in review.items)
+    newest = next((each for each in shown if each["id"] == item["id"]), None)
     return newest is not None and newest["decidedBy"] == item["decidedBy"]

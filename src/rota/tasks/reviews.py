@@ -320,8 +320,8 @@ class Reviews:
 
     async def _expire(self, tx: AccountTransaction, task_id: UUID, at_once: int) -> bool:
         task = await queries.find_for_change(tx, task_id)
-        reviews = await review_queries.of_task(tx, task_id)
-        if task is None or reviews[0].state != "pending" or reviews[0].expires_at > clock.now():
+        review = (await review_queries.pending(tx, [task_id])).get(task_id)
+        if task is None or review is None or review.expires_at > clock.now():
             return False  # It was decided after the query that found it.
         reason = "No decision was made in time."
         await transitions.close_review(tx, task, "expired", reason)

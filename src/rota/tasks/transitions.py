@@ -209,7 +209,7 @@ async def replace_review(
 
     The task has waited since the first one, and expires with it.
     """
-    pending = (await review_queries.of_task(tx, task.id))[0]
+    pending = (await review_queries.pending(tx, [task.id]))[task.id]
     await close_review(tx, task, "cancelled", reason)
     waits = (pending.requested_at, pending.expires_at)
     await _open_review(
