@@ -65,7 +65,7 @@ class Foundation:
     async def check_secret_key(self) -> None:
         """The signing keys are in every database, so they show whether the key is the right one."""
         try:
-            found = await self.key_ring.public_keys()
+            found = await self.key_ring.can_open()
         except SealBroken as error:
             raise StartRefused(explain(error)) from error
         if not found:

@@ -116,14 +116,16 @@ _WEBHOOK_SECRETS, _OLD_WEBHOOK_SECRETS = (
 
 
 async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Counts]:
-    """Rewraps all values. Returns the counts of each kind of value."""
+    """Rewraps all values. Returns the counts of each kind of value.
+
+    The signing keys are first: they need another login, and without it nothing is rewrapped."""
     return {
+        "signing keys": await _rotate_signing_keys(owner_url, vault),
         "tool servers": await _rotate(db, vault, _TOOL_SERVERS),
         "webhook secrets": await _rotate(db, vault, _WEBHOOK_SECRETS),
         "old webhook secrets": await _rotate(db, vault, _OLD_WEBHOOK_SECRETS),
         "chat webhooks": await _rotate(db, vault, _CHAT_URLS),
         "stored responses": await _rotate(db, vault, _STORED_RESPONSES),
-        "signing keys": await _rotate_signing_keys(owner_url, vault),
     }
 
 

@@ -12,9 +12,9 @@ import pytest
 from rota.auth import rotation, tokens
 from rota.auth.compact import BadToken
 from rota.auth.errors import SigningKeyMissing
-from rota.auth.tokens import KeyRing
+from rota.auth.tokens import KeyRing, seal_context
 from rota.dev.stack import Stack
-from rota.platform.crypto import Vault
+from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database
 from tests.auth.forge import header_of
 from tests.auth.waiting import seconds_until
@@ -148,6 +148,28 @@ async def test_without_a_key_no_token_is_issued_or_accepted(service: Service) ->
             await ring.find("anything")
         assert await ring.public_keys() == []
     await rotation.ensure_key(service.database_url, Vault(service.settings.secret_key_bytes))
+
+
+async def test_a_process_with_the_old_secret_key_notices_a_rotation_of_it(service: Service) -> None:
+    new = Vault(b"n" * 32, service.settings.secret_key_bytes)
+    async with opened(service) as ring, service.owner() as connection:
+        assert await ring.can_open()
+        rows = await connection.fetch("SELECT kid, sealed_private FROM signing_keys")
+        try:
+            for row in rows:
+                sealed = new.rewrap(row["sealed_private"], seal_context(row["kid"]))
+                await connection.execute(
+                    "UPDATE signing_keys SET sealed_private = $2 WHERE kid = $1", row["kid"], sealed
+                )
+            with pytest.raises(SealBroken):
+                await ring.can_open()
+        finally:
+            for row in rows:
+                await connection.execute(
+                    "UPDATE signing_keys SET sealed_private = $2 WHERE kid = $1",
+                    row["kid"],
+                    row["sealed_private"],
+                )
 
 
 async def test_unknown_kids_cause_few_lookups(service: Service) -> None:

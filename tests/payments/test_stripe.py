@@ -289,9 +289,9 @@ async def test_without_a_processor_every_call_names_the_missing_setting(
     stripe_server: StripeServer, payer: Payer
 ) -> None:
     async for call in every_call(NoProcessor(), payer, await stripe_server.now()):
-        with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
+        with pytest.raises(PaymentFailed, match="does not take payments"):
             await call
-    with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
+    with pytest.raises(PaymentFailed, match="does not take payments"):
         NoProcessor().read_webhook(b"{}", "")
 
 

@@ -87,6 +87,15 @@ class KeyRing:
         keys = await self._current(MIN_RELOAD_S)
         return [dict(key.key.as_dict(private=False)) for key in keys.values()]
 
+    async def can_open(self) -> bool:
+        """Whether there are keys. Raises `SealBroken` if this process cannot open one, also if it
+        opened the key before: the secret key may have been rotated since."""
+        async with self._db.directory() as connection:
+            rows = await signing_key_queries.current(connection)
+        for row in rows:
+            self._vault.open(row.sealed_private, seal_context(row.kid))
+        return bool(rows)
+
     async def _current(self, max_age_s: float) -> dict[str, SigningKey]:
         """The keys by kid, the newest first."""
         if time.monotonic() - self._loaded_at >= max_age_s:

@@ -33,12 +33,14 @@ async def check_issuers(settings: Settings) -> AsyncIterator[Finding]:
                 known = await Discovery(issuer.issuer, client).fetch()
                 keys = (await discovery.get(client, known.jwks_uri))["keys"]
             except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
-                yield failed(
-                    "issuers",
-                    f"{issuer.issuer} cannot be used ({detail(error)}). Correct `issuer` in "
-                    "ROTA_OIDC_ISSUERS: it is the URL before /.well-known/openid-configuration, "
-                    "exactly as that document names it.",
+                fix = (
+                    "This machine does not trust its certificate. Set SSL_CERT_FILE to a file with "
+                    "the authority that signed it, for every process of Rota."
+                    if "CERTIFICATE_VERIFY_FAILED" in str(error)
+                    else "Correct `issuer` in ROTA_OIDC_ISSUERS: it is the URL before "
+                    "/.well-known/openid-configuration, exactly as that document names it."
                 )
+                yield failed("issuers", f"{issuer.issuer} cannot be used ({detail(error)}). {fix}")
                 continue
             if not keys:
                 yield failed(

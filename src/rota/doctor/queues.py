@@ -32,12 +32,13 @@ async def check_redis(settings: Settings) -> AsyncIterator[Finding]:
     except NoPermissionError:
         yield ok("redis", "responds; its version is not readable")
     except (RedisError, OSError) as error:
-        yield failed(
-            "redis",
-            f"Redis does not respond ({detail(error)}). Correct ROTA_REDIS_URL, use rediss:// if "
-            "Redis expects TLS, and check that it runs. Without it, limits are not exact and live "
-            "events are late.",
+        fix = (
+            "If a private authority signed its certificate, set ROTA_REDIS_CA_FILE."
+            if "CERTIFICATE_VERIFY_FAILED" in str(error)
+            else "Correct ROTA_REDIS_URL, use rediss:// if Redis expects TLS, and check that it "
+            "runs. Without it, limits are not exact and live events are late."
         )
+        yield failed("redis", f"Redis does not respond ({detail(error)}). {fix}")
     else:
         numbers = tuple(int(part) for part in version.split(".")[:2])
         if numbers < OLDEST_REDIS:
@@ -60,11 +61,15 @@ async def check_temporal(temporal: Temporal, settings: Settings) -> AsyncIterato
             )
         )
     except (RPCError, RuntimeError) as error:
+        fix = (
+            "If a private authority signed its certificate, set ROTA_TEMPORAL_TLS_CA_FILE."
+            if "UnknownIssuer" in str(error)
+            else "Correct ROTA_TEMPORAL_ADDRESS, set ROTA_TEMPORAL_TLS=true if it expects TLS, and "
+            "check that it runs."
+        )
         yield failed(
             "temporal",
-            f"Temporal does not respond at {settings.temporal_address} ({detail(error)}). Correct "
-            "ROTA_TEMPORAL_ADDRESS, set ROTA_TEMPORAL_TLS=true if it expects TLS, and check that "
-            "it runs.",
+            f"Temporal does not respond at {settings.temporal_address} ({detail(error)}). {fix}",
         )
         return
     yield ok("temporal", f"namespace {settings.temporal_namespace}")

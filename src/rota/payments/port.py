@@ -25,9 +25,7 @@ class PaymentFailed(ApiError):
 
 class PaymentsNotConfigured(PaymentFailed):
     def __init__(self) -> None:
-        super().__init__(
-            "Payments are not configured. Ask the operator to set ROTA_STRIPE_SECRET_KEY."
-        )
+        super().__init__("This service does not take payments. Ask its operator.")
 
 
 class BadSignature(ValidationFailed):

@@ -36,6 +36,8 @@ def explain(error: Exception, variable: str = "ROTA_DATABASE_URL") -> str:
 
 def _fix(error: Exception, variable: str) -> str:
     match error:
+        case asyncpg.ClientConfigurationError() if "root certificate" in str(error):
+            return f"Add sslrootcert=/path/to/ca.pem to {variable}."
         case asyncpg.ClientConfigurationError():
             return (
                 f"{variable} is not a PostgreSQL URL. Write it as "
@@ -46,6 +48,12 @@ def _fix(error: Exception, variable: str) -> str:
             return "Create it, then run: rota admin migrate"
         case asyncpg.InvalidAuthorizationSpecificationError():
             return f"Correct the user and the password in {variable}, or pg_hba.conf."
+        case asyncpg.InsufficientPrivilegeError():
+            return (
+                "If this command needs the login that owns the tables, set "
+                "ROTA_MIGRATION_DATABASE_URL. Otherwise, grant the roles of the service to the "
+                f"login in {variable}."
+            )
         case asyncpg.TooManyConnectionsError():
             return "Raise max_connections, lower ROTA_DATABASE_POOL_SIZE, or use PgBouncer."
         case asyncpg.CannotConnectNowError():

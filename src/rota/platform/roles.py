@@ -42,8 +42,9 @@ async def check_role(
     except asyncpg.InvalidParameterValueError as error:
         raise StartRefused(f"{error}. Run: rota admin migrate") from error
     except asyncpg.InsufficientPrivilegeError as error:
+        only = " Only the login of workers must have it." if role == RELAY_ROLE else ""
         raise StartRefused(
-            f"{error}. Grant it to the login in ROTA_DATABASE_URL: GRANT {role} TO <login>"
+            f"{error}. Grant it to the login in ROTA_DATABASE_URL: GRANT {role} TO <login>.{only}"
         ) from error
     if found["role"] != role:
         raise StartRefused(
