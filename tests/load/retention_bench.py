@@ -3,12 +3,15 @@
     python -m tests.load.retention_bench --tasks 1000000
 
 It fills one account with old tasks by SQL, and measures the requests of another account without and
-with retention, in turns. It prints the 99th percentiles, their ratio, and how fast retention is.
+with retention, in turns. Retention has a process of its own, as it has in a deployment. Prints the
+99th percentiles, their ratio, and how fast retention is.
 """
 
 import argparse
 import asyncio
 import contextlib
+import os
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -20,19 +23,20 @@ from rota.composition import Composition
 from rota.data.retention import Retention
 from rota.dev.stack import Stack
 from rota.platform.ids import first_from
+from rota.platform.settings import Settings
 from rota.platform.telemetry import configure_logging
 from rota.policies.retention import RetentionRules
 from tests.load.bench import COMPONENTS, people_of
 from tests.load.raw_http import RawClient, request
 from tests.load.statements import BODY
-from tests.service import Service
+from tests.service import Service, environment
 from tests.tasks.world import newcomer
 
 AGE = timedelta(days=400)
 BATCH = 20_000
 # A turn of measuring, in seconds, and what retention may cost.
 TURN_S = 5.0
-TARGET = 1.5
+TARGET = 1.3
 
 FILL = """
     INSERT INTO tasks (account_id, id, status, hosted, name, input, output, created_at, updated_at,
@@ -88,22 +92,24 @@ def percentile(times: list[float], share: float) -> float:
     return sorted(times)[int(len(times) * share)] * 1000
 
 
+async def apply(account_id: UUID) -> None:
+    async with Composition(Settings(), pool_size=2) as parts:
+        rules = RetentionRules({"tasks": 365})
+        await Retention(parts.db, parts.signer, "http://bench", rules=rules).apply(account_id)
+
+
 async def main(tasks: int) -> int:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
         async with (
             Stack(Path(data), components=COMPONENTS) as stack,
             Service.start(stack, variant="a", name="retention_bench") as service,
-            Composition(service.settings, pool_size=2) as parts,
             service.process(fresh=True) as other,
         ):
             full, people = await newcomer(service), await people_of(service)
             async with service.owner() as connection:
                 await fill(connection, full.user_id, tasks)
                 await connection.execute("UPDATE accounts SET tier = 'enterprise'")
-            retention = Retention(
-                parts.db, parts.signer, "http://bench", rules=RetentionRules({"tasks": 365})
-            )
             client = RawClient(other.settings.port)
             sent = [
                 each
@@ -116,11 +122,14 @@ async def main(tasks: int) -> int:
             await measure(client, sent, 2)
             without = await measure(client, sent, TURN_S)
             started = time.perf_counter()
-            deleting = asyncio.create_task(retention.apply(full.user_id))
+            deleting = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "tests.load.retention_bench", "--apply", str(full.user_id)),
+                env=os.environ | environment(service.settings),
+            )
             during: list[float] = []
-            while not deleting.done():
+            while deleting.returncode is None:
                 during += await measure(client, sent, min(1.0, TURN_S))
-            deleted = await deleting
             took = time.perf_counter() - started
             without += await measure(client, sent, TURN_S)
             async with service.owner() as connection:
@@ -134,7 +143,7 @@ async def main(tasks: int) -> int:
         )
     ratio = percentile(during, 0.99) / percentile(without, 0.99)
     print(f"ratio of p99: {ratio:.2f} (at most {TARGET})")
-    print(f"{tasks} tasks, {deleted} rows deleted in {took:.1f} s, {tasks / took:.0f} tasks/s")
+    print(f"{tasks} tasks deleted in {took:.1f} s, {tasks / took:.0f} tasks/s")
     print(f"tasks left: {left}")
     return 0 if ratio <= TARGET and left == 0 else 1
 
@@ -142,5 +151,10 @@ async def main(tasks: int) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=1_000_000)
+    parser.add_argument("--apply", type=UUID, help="only retention, for this account")
+    options = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
-        raise SystemExit(asyncio.run(main(parser.parse_args().tasks)))
+        if options.apply:
+            asyncio.run(apply(options.apply))
+        else:
+            raise SystemExit(asyncio.run(main(options.tasks)))

@@ -1,7 +1,7 @@
 """Deletes what an account keeps no longer, in small pieces.
 
-A piece is one short transaction. It locks the account only if nobody else has, and pauses as long
-as it took, so requests of the account and of others hardly notice it.
+A piece is one short transaction. It locks the account only if nobody else has. A pause that is
+several times as long follows, so requests of the account and of others hardly notice it.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ from rota.tasks import retention as tasks
 log = structlog.get_logger()
 
 # Rows that a transaction looks at: tasks have many rows of other tables.
-TASKS, ROWS = 200, 1_000
+TASKS, ROWS = 100, 1_000
+# A pause after a piece, in times of its duration. Nobody waits for retention.
+PAUSE = 3
 # How often a piece waits for an account that others have locked, before the next account.
 MAX_BUSY = 20
 BUSY_S = 0.25
@@ -141,7 +143,7 @@ class Retention:
                 return total
             if self._renew is not None and not await self._renew():
                 raise LeaseLost
-            await asyncio.sleep(time.perf_counter() - started)
+            await asyncio.sleep(PAUSE * (time.perf_counter() - started))
 
     async def _tasks(self, account_id: UUID, before: datetime) -> int:
         """Deletes old tasks. A task goes after its subtasks, so this repeats until none goes."""
