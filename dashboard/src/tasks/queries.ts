@@ -77,7 +77,10 @@ export const timelineKey = (id: string) => [...keys.task(id), 'timeline', 'all']
 function unchanging(id: string): TimelineStep[] {
   const known = queryClient.getQueryData<TimelineStep[]>(timelineKey(id)) ?? [];
   const open = known.findIndex((step) => step.finishedAt === null);
-  return open < 0 ? known : known.slice(0, open);
+  // Until the next model call, a person or the service can still refuse the answer of the last one.
+  const answer = known.findLastIndex((step) => step.kind === 'model');
+  const last = Math.min(...[open, answer].filter((at) => at >= 0));
+  return known.slice(0, last);
 }
 
 /** All steps of a task. Finished steps are read once. `live` reads the rest again and again. */
