@@ -271,13 +271,7 @@ const settings = createRoute({
 const settingsHome = createRoute({
   getParentRoute: () => account,
   path: '/settings',
-  beforeLoad: ({ params }) => {
-    throw redirect({
-      to: '/$account/settings/$section',
-      params: { ...params, section: 'profile' },
-      replace: true,
-    });
-  },
+  component: screen(() => import('./settings/Settings'), 'SettingsHome'),
 });
 
 const routeTree = root.addChildren([

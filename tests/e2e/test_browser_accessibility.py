@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from tests.companies.world import Company
 from tests.e2e import scenes
-from tests.e2e.browser import Tab
+from tests.e2e.browser import PHONE, Tab
 from tests.e2e.scenes import Task
 from tests.mcp.conftest import connect
 from tests.mcp.peers import Peer, definition
@@ -80,6 +80,14 @@ ALIKE = [waiting("tool", items=[scenes.call(0, ARGUMENTS, schema=SCHEMA)]) for _
 SEVERAL = waiting(
     "tool", items=[scenes.call(n, {"ticketId": f"T-{n}", "message": "Hello"}) for n in range(3)]
 )
+QUESTION = waiting(
+    "tool",
+    items=[
+        scenes.call(
+            0, {"question": "Which tags fit?"}, tool="ask_person", server=None, serverUrl=None
+        )
+    ],
+)
 RUN = waiting("run", description="For Monday.")
 GATE = waiting("output", items=[scenes.output_item(OUTPUT)], rejected=["Shorter, please."])
 EXTERNAL = waiting("external", agent=None, output="Done by a client.")
@@ -90,7 +98,7 @@ FAILED = Task(
     calls=CALLS,
 )
 RUNNING = Task("RUNNING", calls=CALLS[:1])
-TASKS = [TOOL, *ALIKE, SEVERAL, RUN, GATE, EXTERNAL, COMPLETED, FAILED, RUNNING]
+TASKS = [TOOL, *ALIKE, SEVERAL, QUESTION, RUN, GATE, EXTERNAL, COMPLETED, FAILED, RUNNING]
 TASKS += [Task("PENDING"), Task("CANCELLED")]
 
 
@@ -128,7 +136,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
     await tab.button("Approve 3", exact=False).first.click()
     await expect(tab.dialog).to_be_visible()
     yield "bulk dialog"
-    for task in (TOOL, SEVERAL, RUN, GATE, EXTERNAL):
+    for task in (TOOL, SEVERAL, QUESTION, RUN, GATE, EXTERNAL):
         await tab.go(f"/reviews/{task.wire}")
         await expect(tab.button("Reject")).to_be_visible()
         yield f"{task.name}, {len(task.items)}"
@@ -154,7 +162,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/agents/ticket-responder?tab=runs": "Last runs",
         "/agents/sales-director": "Overview",
         "/servers": "notes",
-        f"/servers/{server}": "need your approval",
+        f"/servers/{server}": "are new or changed",
         "/money": "Movements",
         "/settings/profile": "With Rota since",
         "/settings/appearance": "Theme",
@@ -296,6 +304,19 @@ async def test_axe_finds_nothing_before_there_is_anything(browser: Browser, shop
         await tab.go("/money")
         await expect(tab.heading("Connect pass")).to_be_visible()
         found += await violations(tab, "money with the pass")
+    assert not found, "\n".join(found)
+
+
+async def test_axe_finds_nothing_in_the_list_of_settings_on_a_phone(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    async with reader(browser, shop_a, **PHONE) as tab:
+        await tab.enter(person.subject)
+        await tab.go("/settings")
+        await expect(tab.link("Sessions")).to_be_visible()
+        found = await tab.page.evaluate(RUN_AXE, {"type": "tag", "values": TAGS})
+        found += await tab.page.evaluate(TOO_WIDE)
     assert not found, "\n".join(found)
 
 

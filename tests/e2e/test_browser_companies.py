@@ -75,7 +75,7 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
         await tab.press("Invite")
         await tab.dialog.get_by_label("Email address").fill("grace")
         await tab.press("Create invitation", inside=tab.dialog)
-        await expect(tab.dialog).to_contain_text("Write an email address")
+        await expect(tab.dialog).to_contain_text("Enter an email address")
         await tab.dialog.get_by_label("Email address").fill(address)
         await both_widths(tab, "invite-dialog")
         await tab.press("Create invitation", inside=tab.dialog)

@@ -34,7 +34,7 @@ async def test_a_task_is_described_watched_edited_approved_and_charged(
     words = "Reply to ticket T-4821: the customer cannot log in."
     await tab.page.get_by_label("What should be done?").fill(words)
     await expect(tab.page.get_by_role("radio", name="Ticket Responder")).to_be_checked()
-    await tab.sees("Will ask you at least once")
+    await tab.sees("Asks you at least once")
     await tab.press("Start task")
 
     # It goes on by itself, and the page follows.
@@ -54,11 +54,11 @@ async def test_a_task_is_described_watched_edited_approved_and_charged(
     task_id = tab.path.rpartition("/")[2]
     await tab.sees("Accept the result of")
     await tab.link("Review").click()
-    await expect(tab.button("Accept the output")).to_be_visible()
+    await expect(tab.button("Accept the result")).to_be_visible()
     await tab.read_to_end()
-    await tab.press("Accept the output")
+    await tab.press("Accept the result")
     await tab.says("Accepted. The task is completed.")
-    await expect(tab.button("Accept the output")).to_have_count(0)
+    await expect(tab.button("Accept the result")).to_have_count(0)
     await expect(tab.page.locator("main").get_by_text("Completed").first).to_be_visible()
     timeline = tab.page.get_by_role("table")
     await expect(timeline.get_by_role("row").filter(has_text="edited")).to_be_visible()
@@ -214,7 +214,7 @@ async def test_an_edit_that_breaks_the_rule_of_its_field_cannot_be_sent(
     await open_review(tab, person, task)
     await expect(tab.button("Approve")).to_be_enabled()
     await tab.page.get_by_role("textbox", name="Ticket").fill("X")
-    await tab.sees("Write it like T-1234.")
+    await tab.sees("Enter it like T-1234.")
     await expect(tab.button("Approve with 1 edit")).to_be_disabled()
     await tab.page.get_by_role("textbox", name="Ticket").fill("T-4822")
     await expect(tab.button("Approve with 1 edit")).to_be_enabled()

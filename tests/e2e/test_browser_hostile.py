@@ -189,7 +189,7 @@ async def test_texts_of_tool_servers_run_nothing(browser: Browser, shop_a: World
                 "https://evil.example/" + "<script>alert(1)</script>" * 20,
             )
         await tab.go(f"/servers/{server['id']}")
-        await expect(tab.heading(re.compile("need your approval"))).to_be_visible()
+        await expect(tab.heading(re.compile("tools changed"))).to_be_visible()
         await check(tab, "changed tools of a server")
         await tab.go("/servers")
         await expect(tab.page.get_by_role("row").nth(1)).to_be_visible()

@@ -260,6 +260,9 @@ async def test_every_cent_of_a_task_is_in_the_movements_and_in_the_chart(
             await expect(rows.nth(at)).to_contain_text(kind)
         await expect(rows.nth(2)).to_contain_text("$0.0123")
         await expect(rows.nth(2)).to_contain_text("model default")
+        # What is in whole cents has no more decimals than that.
+        await expect(rows.nth(3).get_by_text("−$0.20", exact=True)).to_be_visible()
+        await expect(rows.nth(4).get_by_text("+$15.00", exact=True)).to_be_visible()
         await expect(tab.page.get_by_text("$0.02 of $15.00 allowance used")).to_be_visible()
         spending = tab.page.get_by_role("region", name=re.compile("^Spent in"))
         await spending.get_by_role("button", name="Show as table").click()

@@ -87,7 +87,7 @@ async def allow_calls_like_this(tab: Tab) -> None:
     await tab.dialog.get_by_label("How many calls").fill("3")
     await picture(tab, "rule-from-review-1280")
     await tab.press("Make rule", inside=tab.dialog)
-    await tab.says("The rule is made")
+    await tab.says("Rule created")
 
 
 async def revoke(tab: Tab) -> None:
@@ -118,7 +118,7 @@ async def make_another(tab: Tab) -> None:
     await tab.dialog.get_by_label("Value of message").fill("Thank you.")
     await picture(tab, "new-rule-1280")
     await tab.press("Make rule", inside=tab.dialog)
-    await tab.says("The rule is made")
+    await tab.says("Rule created")
     await tab.sees('exactly "Thank you."')
 
 

@@ -1,14 +1,16 @@
-"""The dashboard with large text, without motion, and with the keyboard alone."""
+"""The dashboard with large text, without motion, on a slow network and with the keyboard alone."""
 
+import asyncio
+import re
 from contextlib import AbstractAsyncContextManager
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.e2e import scenes
 from tests.e2e.browser import Tab
 from tests.e2e.scenes import Task
-from tests.e2e.test_browser_accessibility import CALLS, GATE, TOO_WIDE, TOOL
+from tests.e2e.test_browser_accessibility import CALLS, GATE, QUESTION, TOO_WIDE, TOOL
 from tests.plans.world import World
 from tests.service import Person
 
@@ -79,6 +81,47 @@ async def test_nothing_moves_for_people_who_asked_for_that(
                 }).map((each) => each.outerHTML.slice(0, 120))"""
             )
             assert moving == [], path
+
+
+async def test_a_card_shows_the_question_and_what_happens_without_an_answer(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    await scenes.write(person, Task("WAITING_APPROVAL", gate="tool", items=QUESTION.items))
+    async with calm(browser, shop_a) as tab:
+        await tab.enter(person.subject)
+        card = tab.page.locator("[data-task]")
+        await expect(card).to_contain_text("Asks: “Which tags fit?”")
+        await expect(card).to_contain_text(re.compile(r"Waiting \d+ min"))
+        await expect(card).to_contain_text("Cancelled in 6 d")
+
+
+async def test_a_result_is_not_shown_as_source_and_not_accepted_before_it_can_be_read(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    result = Task("WAITING_APPROVAL", gate="output", items=GATE.items)
+    await scenes.write(person, result)
+    async with calm(browser, shop_a) as tab:
+        parser = asyncio.Event()
+
+        async def wait(route: Route) -> None:
+            await parser.wait()
+            await route.continue_()
+
+        await tab.page.route(re.compile(r"/assets/Markdown-"), wait)
+        await tab.enter(person.subject)
+        await tab.go(f"/reviews/{result.wire}")
+        accept = tab.button("Accept the result")
+        await expect(accept).to_be_visible()
+        await expect(tab.page.get_by_text("**answered**")).to_be_hidden()
+        # A text that is on screen for so long counts as read.
+        await tab.page.wait_for_timeout(1_000)
+        await expect(accept).to_be_disabled()
+        parser.set()
+        await expect(tab.page.get_by_text("answered", exact=True)).to_be_visible()
+        await tab.read_to_end()
+        await expect(accept).to_be_enabled()
 
 
 # Marks what can be used with a pointer, and returns how many there are.

@@ -84,7 +84,7 @@ async def test_a_person_accepts_only_what_is_shown(
         await tab.enter(person.subject)
         await tab.go("/servers")
         await tab.link("notes").click()
-        await expect(tab.heading("2 tools need your approval")).to_be_visible()
+        await expect(tab.heading("2 tools are new or changed")).to_be_visible()
         note = changed(tab, "note")
         await expect(note.locator("del").first).to_contain_text("note.")
         await expect(note.locator("ins").first).to_contain_text("Line 119 of what it does now.")
@@ -116,7 +116,7 @@ async def test_a_person_accepts_only_what_is_shown(
         await accept.click()
         await tab.says("Accepted 1 tool.")
         await expect(note).to_have_count(0)
-        await expect(tab.heading("1 tool needs your approval")).to_be_visible()
+        await expect(tab.heading("1 new tool")).to_be_visible()
     tools = await tools_of(person, server)
     assert [name for name, tool in tools.items() if tool["difference"]] == ["burn"]
 

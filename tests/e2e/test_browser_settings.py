@@ -4,7 +4,7 @@ import re
 
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import PHONE, Tab
+from tests.e2e.browser import DESKTOP, PHONE, Tab
 from tests.plans.world import World
 from tests.service import Person
 
@@ -75,10 +75,10 @@ async def test_ending_another_session_signs_that_browser_out(browser: Browser, s
         rows = here.page.get_by_role("table", name="Active sessions").get_by_role("row")
         # The heading, both browsers, and the session that prepared this test.
         await expect(rows).to_have_count(4)
-        await expect(rows.filter(has_text="This one")).to_have_count(1)
-        await here.press("End all others")
-        await here.press("End all others", inside=here.dialog)
-        await here.says("All other sessions have ended")
+        await expect(rows.filter(has_text="This device")).to_have_count(1)
+        await here.press("Sign out all others")
+        await here.press("Sign out all others", inside=here.dialog)
+        await here.says("All others are signed out")
         await expect(rows).to_have_count(2)
 
         there.expect_error("status of 401")
@@ -93,11 +93,35 @@ async def test_one_session_can_be_ended_alone(browser: Browser, shop_a: World) -
     async with Tab.open(browser, shop_a.service) as tab:
         await tab.enter(person.subject)
         await tab.go("/settings/sessions")
-        await tab.press(re.compile("^End (?!all)"))
-        await tab.press("End session", inside=tab.dialog)
-        await tab.says("The session has ended")
-        await expect(tab.button(re.compile("^End "))).to_have_count(0)
+        # The button of this session says only that.
+        other = tab.button(re.compile("^Sign out (?!all)"))
+        await other.click()
+        await tab.press("Sign out", inside=tab.dialog)
+        await tab.says("Signed out")
+        await expect(other).to_have_count(0)
     assert (await person.get("/api/me")).status_code == 401
+
+
+async def test_on_a_phone_the_settings_are_a_list_and_each_section_leads_back_to_it(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    async with Tab.open(browser, shop_a.service, **PHONE) as tab:
+        await tab.enter(person.subject)
+        await tab.go("/tasks")
+        await tab.link(re.compile("Settings and account$")).click()
+        await expect(tab.page).to_have_url(re.compile("/settings$"))
+        for group, section in {"You": "Sessions", "Account": "API keys"}.items():
+            sections = tab.page.get_by_role("list", name=group)
+            await sections.get_by_role("link", name=section).click()
+            await expect(tab.heading(section, level=2)).to_be_visible()
+            await expect(sections).to_have_count(0)
+            await tab.link("Settings").click()
+        # Where there is room, the list stands beside a section.
+        await tab.page.set_viewport_size(DESKTOP["viewport"])
+        await expect(tab.heading("Profile", level=2)).to_be_visible()
+        await expect(tab.page.get_by_role("list", name="You")).to_be_visible()
+        await expect(tab.page).to_have_url(re.compile("/settings/profile$"))
 
 
 async def test_the_theme_stays_in_this_browser(browser: Browser, shop_a: World) -> None:

@@ -1,4 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { Check } from '../ui/Field';
 import { Menu } from '../ui/Menu';
 import { Segments } from '../ui/Tabs';
@@ -6,7 +7,14 @@ import { ranks, strings } from './strings';
 
 const route = getRouteApi('/$account/agents');
 
-export function AgentFilters({ departments }: { departments: string[] }) {
+export function AgentFilters({
+  departments,
+  children,
+}: {
+  departments: string[];
+  /** Stands before the filters. */
+  children?: ReactNode;
+}) {
   const { department, rank, open } = route.useSearch();
   const navigate = route.useNavigate();
   const filter = (changed: { department?: string; rank?: string; open?: boolean }) =>
@@ -14,6 +22,7 @@ export function AgentFilters({ departments }: { departments: string[] }) {
   const rankLabel = ranks.find((each) => each.key === rank)?.name ?? strings.anyRank;
   return (
     <div className="filterbar">
+      {children}
       <div className="scroll-x">
         <Segments
           label={strings.department}

@@ -8,7 +8,7 @@ import { Badge } from '../ui/Badge';
 import { buttonClass } from '../ui/Button';
 import { Facts } from '../ui/Facts';
 import { count, duration } from '../ui/format';
-import { Money } from '../ui/Money';
+import { Cost } from '../ui/Money';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { statisticsQuery } from './queries';
@@ -96,7 +96,7 @@ function Statistics({ name }: { name: string }) {
         },
         {
           name: words.cost,
-          value: data?.medianCostUsd ? <Money usd={data.medianCostUsd} fine /> : words.none,
+          value: data?.medianCostUsd ? <Cost usd={data.medianCostUsd} /> : words.none,
         },
         {
           name: words.time,

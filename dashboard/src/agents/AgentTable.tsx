@@ -90,7 +90,7 @@ function AgentRow({ agent, placed }: { agent: Agent; placed: boolean }) {
         </span>
       </td>
       <td className="soft" data-l={strings.columns.asks}>
-        {asksBefore(agent.approval, agent.tools)}
+        <SafeText>{asksBefore(agent.approval, agent.tools)}</SafeText>
       </td>
       <td className="end" data-l={strings.columns.atMost}>
         <Cents value={agent.budgetCents} />

@@ -7,6 +7,7 @@ import { Button } from '../ui/Button';
 import { Empty } from '../ui/Empty';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
+import { useWide } from '../ui/wide';
 import { AgentFilters } from './AgentFilters';
 import { AgentSearch } from './AgentSearch';
 import { AgentTable } from './AgentTable';
@@ -19,6 +20,7 @@ const route = getRouteApi('/$account/agents');
 export function Agents() {
   const { q = '', ...filters } = route.useSearch();
   const navigate = route.useNavigate();
+  const wide = useWide();
   const catalog = useQuery(agentsQuery);
   const found = useQuery(searchQuery(q.trim()));
   const searching = q.trim() !== '';
@@ -28,11 +30,15 @@ export function Agents() {
     <main className="main" id="main">
       <TopBar title={strings.agents}>
         {agents && <Badge>{agents.length}</Badge>}
-        <span className="row push search-w">
-          <AgentSearch />
-        </span>
+        {wide && (
+          <span className="row push search-w">
+            <AgentSearch />
+          </span>
+        )}
       </TopBar>
-      <AgentFilters departments={sections(catalog.data ?? []).map((each) => each.department)} />
+      <AgentFilters departments={sections(catalog.data ?? []).map((each) => each.department)}>
+        {!wide && <AgentSearch />}
+      </AgentFilters>
       {error && !data && (
         <div className="page">
           <ErrorNotice error={error} />

@@ -81,7 +81,9 @@ test('the calls that wait for a person are named', () => {
     'update…, merge contacts and the result',
   );
   expect(before(['a/b', 'a/c', 'a/d', 'a/e'])).toBe('b, c and 2 more');
-  expect(before('writes', true)).toBe('writes and the result');
+  expect(before('writes', true)).toBe('calls that change something and the result');
+  expect(before(['banking/*'], true)).toBe('all banking calls and the result');
+  expect(before(['*/*'])).toBe('every tool call');
   expect(before([])).toBe('nothing');
 });
 

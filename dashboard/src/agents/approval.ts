@@ -1,5 +1,5 @@
 import type { AgentDetails } from '@rota/sdk';
-import { few, shortTool } from './toolWords';
+import { few, shortCalls } from './toolWords';
 
 type Policy = AgentDetails['approval'];
 
@@ -19,7 +19,7 @@ export function asks(policy: Policy, tools: string[]): Ask[] {
       asks: policy.run,
       sentence: policy.run
         ? 'Before each run starts, a person approves it.'
-        : 'It starts to work at once.',
+        : 'It starts immediately.',
       patterns: [],
     },
     toolCalls(policy.tools, tools),
@@ -28,7 +28,7 @@ export function asks(policy: Policy, tools: string[]): Ask[] {
       asks: policy.output,
       sentence: policy.output
         ? 'Before the task is completed, a person accepts the result.'
-        : 'Its result is final without a decision.',
+        : 'Its result does not need approval.',
       patterns: [],
     },
   ];
@@ -51,17 +51,17 @@ function toolCalls(policy: Policy['tools'], tools: string[]): Ask {
     );
   }
   if (!policy.length) return ask(false, 'It calls its tools without asking.');
-  return ask(true, 'Before every call of these tools, a person approves it:', policy);
+  return ask(true, 'A person approves every call to these tools:', policy);
 }
 
 function calls(policy: Policy['tools'], tools: string[]): string[] {
   if (!tools.length || policy === 'never') return [];
   if (policy === 'always') return ['every tool call'];
-  if (policy === 'writes') return ['writes'];
-  return few(policy.map((pattern) => shortTool(pattern.replace(/^.*\//, ''))));
+  if (policy === 'writes') return ['calls that change something'];
+  return few(policy.map(shortCalls));
 }
 
-/** The same in a few words, for a table: "writes and the result". */
+/** The same in a few words, for a table: "all banking calls and the result". */
 export function asksBefore(policy: Policy, tools: string[]): string {
   const found = [
     ...(policy.run ? ['each run'] : []),

@@ -19,6 +19,15 @@ export const shortTool = (tool: string): string =>
     .replace(/[_-]+/g, ' ')
     .trim();
 
+/** The calls of a pattern, in short: `banking/*` as "all banking calls". */
+export function shortCalls(pattern: string): string {
+  const slash = pattern.indexOf('/');
+  const tool = pattern.slice(slash + 1);
+  const server = slash < 0 ? '*' : pattern.slice(0, slash);
+  if (tool !== '*') return shortTool(tool);
+  return server === '*' ? 'every tool call' : `all ${shortTool(server)} calls`;
+}
+
 /** The first few, and how many more there are. */
 export const few = (names: string[], most = 3): string[] =>
   names.length <= most ? names : [...names.slice(0, most - 1), `${names.length - most + 1} more`];

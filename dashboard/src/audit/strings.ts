@@ -64,7 +64,7 @@ export const strings = {
   exported: 'The whole trail is saved',
   head: 'Signed head',
   headHint:
-    'It covers every entry up to now. Keep it somewhere else: it shows later whether the trail was changed.',
+    'It covers every entry so far. Store it outside Rota. Later, it shows whether the trail was changed.',
   newest: (sequence: number) => `Up to entry ${count(sequence)}`,
   copyHead: 'Copy head',
 };

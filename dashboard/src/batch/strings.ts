@@ -23,7 +23,7 @@ export const strings = {
   dropNow: 'Drop the file to read it',
   clear: 'Clear',
   tooLarge: 'The file is larger than 10 MB. Split it into smaller files.',
-  notText: 'The file is not text in UTF-8. Save the table as CSV (UTF-8) and choose it again.',
+  notText: 'The file is not UTF-8 text. Save the table as CSV (UTF-8) and choose it again.',
   asLines: 'Each line is a task.',
   asTable: (columns: string[]) => `A table with ${columns.join(', ')}.`,
   ignored: (names: string[]) => `Not used: ${names.join(', ')}.`,
@@ -66,7 +66,7 @@ export const strings = {
   failed: (lines: number) => `${count(lines)} not created`,
   unknown: (lines: number) => `${count(lines)} without an answer`,
   unknownHint:
-    'For these lines, no answer came, so the tasks may exist. Look for them in the list before you send them again.',
+    'The service did not respond for these lines, so the tasks may exist. Check the task list before you send them again.',
   lostTitle: 'No answer from the service',
   lost: 'Some of these tasks may already exist. “Try again” sends the same request with the same key: no task is created twice.',
   request: 'Request',
@@ -76,7 +76,7 @@ export const strings = {
   resultCreated: 'Created',
   resultRefused: 'Not created',
   resultUnsent: 'Not sent',
-  resultUnknown: 'No answer. It may exist.',
+  resultUnknown: 'No response. The task may exist.',
   resultNext: 'Waiting',
   tryFailed: (lines: number) =>
     lines === 1 ? 'Try the failed line again' : `Try the ${count(lines)} failed lines again`,

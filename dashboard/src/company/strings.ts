@@ -7,5 +7,5 @@ export const strings = {
   nameMissing: 'Write the name of the company.',
   action: 'Create company',
   cancel: 'Cancel',
-  created: (name: string) => `${name} is created. Invite others on this page.`,
+  created: (name: string) => `${name} was created. Invite others on this page.`,
 };

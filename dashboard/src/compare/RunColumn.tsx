@@ -12,7 +12,7 @@ import { useTimelines } from '../tasks/useTimelines';
 import { Facts } from '../ui/Facts';
 import { count, duration } from '../ui/format';
 import { Loading } from '../ui/Loading';
-import { Money } from '../ui/Money';
+import { Cost, Money } from '../ui/Money';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
@@ -33,7 +33,7 @@ function Figures({
   return (
     <Facts
       facts={[
-        { name: strings.cost, value: <Money usd={figures.costUsd} fine /> },
+        { name: strings.cost, value: <Cost usd={figures.costUsd} /> },
         { name: strings.calls, value: count(figures.modelCalls) },
         {
           name: strings.tokens,

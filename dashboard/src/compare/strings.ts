@@ -10,7 +10,7 @@ export const strings = {
   cost: 'Cost',
   calls: 'Model calls',
   tokens: 'Tokens',
-  time: 'Worked',
+  time: 'Working time',
   steps: 'Steps',
   noSteps: 'No steps',
   noStepsYet: 'No steps yet',

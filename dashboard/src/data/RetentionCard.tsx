@@ -17,6 +17,12 @@ const policiesQuery = queryOptions({
   queryFn: () => api.policies.get(),
 });
 
+/** What an empty field means. The default of the service is known where the account uses it. */
+function unset({ retention, retentionInEffect }: PoliciesResponse, kind: keyof Form): string {
+  if (retention[kind] !== null) return strings.byDefault;
+  return String(retentionInEffect[kind] ?? strings.forever);
+}
+
 export function RetentionCard({ role }: { role: Role }) {
   const { data, error } = useQuery(policiesQuery);
   if (error) return <ErrorNotice error={error} />;
@@ -63,7 +69,6 @@ function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
             <Field
               key={kind}
               label={strings.kinds[kind]}
-              kind={strings.days}
               hint={strings.inEffect(stored.retentionInEffect[kind])}
               {...(tried &&
               retentionOf({ ...formOf(stored.retention), [kind]: form[kind] }) === null
@@ -71,15 +76,18 @@ function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
                 : {})}
             >
               {(control) => (
-                <Input
-                  {...control}
-                  className="input-amount"
-                  inputMode="numeric"
-                  autoComplete="off"
-                  disabled={!manages}
-                  value={form[kind]}
-                  onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
-                />
+                <span className="row">
+                  <Input
+                    {...control}
+                    inputMode="numeric"
+                    autoComplete="off"
+                    placeholder={unset(stored, kind)}
+                    disabled={!manages}
+                    value={form[kind]}
+                    onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
+                  />
+                  <span className="small soft">{strings.days}</span>
+                </span>
               )}
             </Field>
           ))}

@@ -1,6 +1,7 @@
 export const strings = {
   name: 'Data',
-  hint: (account: string) => `How long ${account} keeps what is finished, and all of its data.`,
+  hint: (account: string) =>
+    `How long ${account} keeps finished work, and how to export or erase its data.`,
 
   retention: 'Retention',
   retentionHint: 'Older data is deleted for good, within a day. Open tasks always stay.',
@@ -11,11 +12,11 @@ export const strings = {
     audit: 'Audit trail',
   },
   days: 'days',
+  forever: 'Forever',
+  byDefault: 'Default',
   inEffect: (days: number | null) =>
-    days === null
-      ? 'Currently kept indefinitely.'
-      : `Currently deleted after ${days} ${days === 1 ? 'day' : 'days'}.`,
-  empty: 'Leave it empty for the default of the service.',
+    days === null ? undefined : `Currently deleted after ${days} ${days === 1 ? 'day' : 'days'}.`,
+  empty: 'Leave empty to use the service default.',
   wrong: 'Write a whole number of days, from 1 to 36500.',
   save: 'Save',
   saved: 'Retention saved',
@@ -34,7 +35,7 @@ export const strings = {
     'Everything stops at once: sessions, API keys, running tasks, schedules and plans. Then all texts are erased. This cannot be undone.',
   eraseAction: 'Erase the account',
   eraseTitle: 'Erase the account for good?',
-  eraseWarning: 'Money records stay, without texts. Export the data first if you need it.',
+  eraseWarning: 'Financial records stay, without any text. Export the data first if you need it.',
   typeName: (name: string) => `To confirm, type: ${name}`,
   nameLabel: 'Name of the account',
   nameWrong: 'This is not the name of the account.',
@@ -43,6 +44,6 @@ export const strings = {
 
   ended: 'The account is closed',
   endedHint:
-    'Nobody can use it any more. Its data is being erased now. This takes a few minutes, and for a large account longer.',
+    'It can no longer be used. Its data is being erased. This takes a few minutes, or longer for a large account.',
   leave: 'Continue',
 };

@@ -2,7 +2,7 @@ import type { Approval } from '@rota/sdk';
 import { budgetLeft } from '../review/data';
 import { Button, IconButton } from '../ui/Button';
 import { usd } from '../ui/format';
-import { groupsOf } from './groups';
+import { decisionWords, groupsOf } from './groups';
 import { strings } from './strings';
 
 /** What the selected reviews have in common, and the decision about all of them. */
@@ -31,10 +31,10 @@ export function BulkBar({
       <span className="push" />
       <IconButton icon="x" size="s" label={strings.clear} onClick={onClear} />
       <Button look="danger" size="s" onClick={() => onDecide('reject')}>
-        {strings.reject(selected.length)}
+        {strings.reject.button(selected.length)}
       </Button>
       <Button look="primary" size="s" onClick={() => onDecide('approve')}>
-        {strings.approve(selected.length)}
+        {decisionWords('approve', selected).button(selected.length)}
       </Button>
     </fieldset>
   );

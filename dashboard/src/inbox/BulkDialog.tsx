@@ -9,6 +9,7 @@ import { usd } from '../ui/format';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { asksSomething, BulkItem } from './BulkItem';
+import { decisionWords } from './groups';
 import { strings } from './strings';
 import { useBulk } from './useBulk';
 
@@ -42,6 +43,7 @@ export function BulkDialog({
   const { results, running, decide } = useBulk();
   const [dropped, setDropped] = useState<ReadonlySet<string>>(new Set());
   const approves = how === 'approve';
+  const words = decisionWords(how, frozen);
   const incomplete = frozen.filter((each) => each.truncated);
   const whole = frozen.filter((each) => !each.truncated);
   const changed = approves ? whole.filter((each) => definitionChanged(each.review)) : [];
@@ -67,7 +69,7 @@ export function BulkDialog({
   const close = () => !running && onClose(started.current);
   return (
     <Dialog
-      title={approves ? strings.approveTitle(chosen.length) : strings.rejectTitle(chosen.length)}
+      title={words.title(chosen.length)}
       onClose={close}
       onSubmit={submit}
       actions={
@@ -77,7 +79,7 @@ export function BulkDialog({
             {finished && strings.result(results.size - failed, failed)}
             {!started.current && !seen && (
               <button type="button" className="undo read-on" onClick={readOn}>
-                {approves ? strings.readToApprove : strings.readToReject}
+                {words.read}
               </button>
             )}
             {!started.current && seen && approves && more > 0 && strings.atMostMore(usd(more))}
@@ -92,7 +94,7 @@ export function BulkDialog({
               disabled={!seen || !chosen.length}
               busy={running}
             >
-              {approves ? strings.approve(chosen.length) : strings.reject(chosen.length)}
+              {words.button(chosen.length)}
             </Button>
           )}
         </div>
@@ -123,7 +125,7 @@ export function BulkDialog({
             <BulkItem
               key={each.task.id}
               approval={each}
-              how={how}
+              done={words.done}
               result={results.get(each.task.id)}
               chosen={!dropped.has(each.task.id)}
               onChoose={started.current ? undefined : (yes) => choose(each.task.id, yes)}

@@ -1,5 +1,4 @@
 import type { Approval, ReviewItem } from '@rota/sdk';
-import { lazy, Suspense } from 'react';
 import type { JsonObject } from '../api/exact';
 import { argumentsOf, budgetLeft, isQuestion, pendingItems } from '../review/data';
 import { prettyJson } from '../review/edits';
@@ -9,15 +8,11 @@ import { fieldsOf } from '../review/schema';
 import { strings as reviewStrings } from '../review/strings';
 import { Check } from '../ui/Field';
 import { cents, usd } from '../ui/format';
+import { LazyMarkdown } from '../ui/LazyMarkdown';
 import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
 import { strings } from './strings';
 import type { Result } from './useBulk';
-
-// The parser is large, and only an output needs it.
-const Markdown = lazy(() =>
-  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
-);
 
 function Texts({ rows }: { rows: [string, string | null | undefined][] }) {
   return (
@@ -77,12 +72,7 @@ function Content({ approval: { task, review } }: { approval: Approval }) {
     );
   }
   if (review.gate === 'output' && !task.outputSchema) {
-    const text = outputOf(review);
-    return (
-      <Suspense fallback={<SafeText>{text}</SafeText>}>
-        <Markdown>{text}</Markdown>
-      </Suspense>
-    );
+    return <LazyMarkdown>{outputOf(review)}</LazyMarkdown>;
   }
   if (review.gate === null) {
     return (
@@ -100,12 +90,12 @@ function Content({ approval: { task, review } }: { approval: Approval }) {
   return items.map((item) => <Call key={item.id} item={item} named={items.length > 1} />);
 }
 
-function Outcome({ result, how }: { result: Result | undefined; how: 'approve' | 'reject' }) {
+function Outcome({ result, done }: { result: Result | undefined; done: string }) {
   if (result === undefined) return null;
   return (
     <p className={result === true ? 'status is-done' : 'status is-failed'}>
       <Shape shape={result === true ? 'done' : 'failed'} />
-      {result === true ? (how === 'approve' ? strings.approved : strings.rejected) : strings.failed}
+      {result === true ? done : strings.failed}
       {result !== true && <span className="bulk-why">{result}</span>}
     </p>
   );
@@ -119,13 +109,14 @@ export const asksSomething = ({ review }: Approval): boolean =>
 export function BulkItem({
   approval,
   result,
-  how,
+  done,
   chosen,
   onChoose,
 }: {
   approval: Approval;
   result: Result | undefined;
-  how: 'approve' | 'reject';
+  /** What a decision is called once it is made. */
+  done: string;
   chosen: boolean;
   /** Absent once the decision is made. */
   onChoose?: (yes: boolean) => void;
@@ -150,7 +141,7 @@ export function BulkItem({
         <SafeText>{task.name}</SafeText>
         {task.usage.budgetUsd !== null && <> · {cost}</>}
       </p>
-      <Outcome result={result} how={how} />
+      <Outcome result={result} done={done} />
       {chosen && <Content approval={approval} />}
     </li>
   );

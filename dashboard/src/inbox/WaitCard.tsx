@@ -1,62 +1,82 @@
 import type { Agent, Approval } from '@rota/sdk';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { definitionChanged } from '../review/data';
+import {
+  argumentsOf,
+  definitionChanged,
+  failsAtDeadline,
+  isQuestion,
+  pendingItems,
+} from '../review/data';
 import { agentOf } from '../review/people';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Badge } from '../ui/Badge';
 import { Check } from '../ui/Field';
-import { usd } from '../ui/format';
 import { Icon } from '../ui/Icon';
-import { Meter, Money } from '../ui/Money';
+import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Span, useNow } from '../ui/Time';
 import { useWide } from '../ui/wide';
 import { strings } from './strings';
 
-const URGENT_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const URGENT_MS = 60 * MINUTE_MS;
 
-function Cost({ usage }: { usage: Approval['task']['usage'] }) {
-  if (usage.budgetUsd === null || usage.budgetUsd === undefined) return null;
+/** How long it has waited. The list is in this order. */
+function Age({ since }: { since: string }) {
+  const now = useNow();
+  if (now - Date.parse(since) < MINUTE_MS) return <span>{strings.justNow}</span>;
   return (
-    <span className="cost num">
-      <Meter
-        used={Number(usage.costUsd)}
-        total={Number(usage.budgetUsd)}
-        label={`${usd(usage.costUsd)} ${strings.of} ${usd(usage.budgetUsd)}`}
-      />
-      <span>
-        <Money usd={usage.costUsd} /> {strings.of} <Money usd={usage.budgetUsd} />
-      </span>
+    <span>
+      {strings.waitingFor} <Span from={since} brief />
     </span>
   );
 }
 
-function TimeLeft({ approval, later }: { approval: Approval; later: boolean }) {
+function Cost({ usage }: { usage: Approval['task']['usage'] }) {
+  if (usage.budgetUsd === null || usage.budgetUsd === undefined) return null;
+  return (
+    <span>
+      <Money usd={usage.costUsd} /> {strings.of} <Money usd={usage.budgetUsd} />
+    </span>
+  );
+}
+
+/** What happens without a decision, or when a review that was put off comes back. */
+function Outlook({ approval, later }: { approval: Approval; later: boolean }) {
   const now = useNow();
   const { expiresAt } = approval.review;
   if (later && approval.snoozedUntil) {
     return (
-      <span className="row push">
-        <Icon name="clock" small />
-        {strings.backIn} <Span to={approval.snoozedUntil} />
+      <span className="push">
+        {strings.backIn} <Span to={approval.snoozedUntil} brief />
       </span>
     );
   }
   if (!expiresAt) return null;
   const left = Date.parse(expiresAt) - now;
+  const words = failsAtDeadline(approval) ? strings.failsIn : strings.cancelledIn;
   return (
-    <span className={left < URGENT_MS ? 'row push urgent' : 'row push'}>
-      <Icon name="clock" small />
-      {left <= 0 ? (
-        strings.expired
-      ) : (
-        <>
-          <Span to={expiresAt} /> {strings.left}
-        </>
-      )}
+    <span className={left < URGENT_MS ? 'row push urgent' : 'push'}>
+      {left < URGENT_MS && <Icon name="clock" small />}
+      <span>
+        {left <= 0 ? (
+          strings.expired
+        ) : (
+          <>
+            {words} <Span to={expiresAt} brief />
+          </>
+        )}
+      </span>
     </span>
   );
+}
+
+/** What the agent asks, if it asks something. */
+function questionOf({ review }: Approval): string | null {
+  const item = pendingItems(review).find(isQuestion);
+  const question = item && argumentsOf(item).question;
+  return typeof question === 'string' ? question : null;
 }
 
 export interface CardState {
@@ -66,7 +86,7 @@ export interface CardState {
   onCheck: (yes: boolean) => void;
 }
 
-/** One thing that waits: what, who, what it costs, and how long there is. */
+/** One thing that waits: what, who, how long, what it costs, and what happens without a decision. */
 export function WaitCard({
   approval,
   agents,
@@ -83,6 +103,7 @@ export function WaitCard({
   const agent = agentOf(agents, task.assignedAgent);
   const summary = review.summary ?? task.name;
   const title = <SafeText>{summary}</SafeText>;
+  const question = questionOf(approval);
   return (
     <li className="wait-item" data-selected={state.selected || undefined} data-task={task.id}>
       <Check
@@ -116,6 +137,11 @@ export function WaitCard({
             </Link>
           )}
         </p>
+        {question && (
+          <p className="small soft wait-asks">
+            {strings.asks} “<SafeText>{question}</SafeText>”
+          </p>
+        )}
         <p className="small soft clip">
           <SafeText>{agent.displayName}</SafeText> · <SafeText>{task.name}</SafeText>
         </p>
@@ -127,8 +153,11 @@ export function WaitCard({
           </p>
         )}
         <p className="wait-meta">
-          <Cost usage={task.usage} />
-          <TimeLeft approval={approval} later={state.later} />
+          <span className="dot-list">
+            {review.requestedAt && <Age since={review.requestedAt} />}
+            <Cost usage={task.usage} />
+          </span>
+          <Outlook approval={approval} later={state.later} />
         </p>
       </div>
     </li>

@@ -1,6 +1,6 @@
 import type { Approval } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { groupsOf } from './groups';
+import { decisionWords, groupsOf } from './groups';
 
 const waits = (id: string, agent: string | null, gate: string | null, tool?: string) =>
   ({
@@ -24,4 +24,12 @@ test('what is alike stands together, where the oldest of it stood', () => {
     ['5'],
   ]);
   expect(groups[0]?.words).toBe('reply to ticket');
+});
+
+test('results are accepted, and everything else is approved', () => {
+  const result = waits('1', 'ticket-responder', 'output');
+  const call = waits('2', 'ticket-responder', 'tool', 'set_tags');
+  expect(decisionWords('approve', [result, result]).button(2)).toBe('Accept 2');
+  expect(decisionWords('approve', [result, call]).button(2)).toBe('Approve 2');
+  expect(decisionWords('reject', [result]).button(1)).toBe('Reject 1');
 });

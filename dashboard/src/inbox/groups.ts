@@ -26,6 +26,14 @@ function wordsOf({ review }: Approval): string {
   return words.charAt(0).toLowerCase() + words.slice(1);
 }
 
+/** The words for a decision about all of them. Results are accepted, everything else is approved. */
+export function decisionWords(how: 'approve' | 'reject', approvals: Approval[]) {
+  if (how === 'reject') return strings.reject;
+  return approvals.every(({ review }) => review.gate === 'output')
+    ? strings.accept
+    : strings.approve;
+}
+
 /** Oldest first. A group stands where its oldest review does. */
 export function groupsOf(approvals: Approval[]): Group[] {
   const groups = new Map<string, Group>();

@@ -23,9 +23,9 @@ export const strings = {
 
   goneTitle: 'This invitation does not work any more',
   goneHint:
-    'It has expired, was revoked or was used already. Ask an owner or admin of the company for a new link.',
+    'It has expired, was revoked or has already been used. Ask an owner or admin of the company for a new link.',
   missingTitle: 'The link is not complete',
-  missingHint: 'Open the whole link of the invitation again, or ask for a new one.',
+  missingHint: 'Open the complete invitation link, or ask for a new one.',
   addressTitle: 'This invitation is for another address',
   seatsTitle: 'The company has no free seat',
   seatsHint:

@@ -28,11 +28,11 @@ export const strings = {
   you: 'You',
   noAddress: 'No verified address',
   seats: (members: number, seats: number | null) =>
-    seats === null ? 'No limit of seats' : `${count(members)} of ${plural(seats, 'seat')} used`,
+    seats === null ? 'Unlimited seats' : `${count(members)} of ${plural(seats, 'seat')} used`,
   full: (seats: number) =>
-    `All ${plural(seats, 'seat')} are used. Remove a member or choose a plan with more seats to invite somebody.`,
+    `All ${plural(seats, 'seat')} are in use. To invite someone, remove a member or choose a plan with more seats.`,
   over: (members: number, seats: number) =>
-    `The company has ${plural(members, 'member')} and ${plural(seats, 'seat')}. All keep their access, but nobody can be added.`,
+    `The company has ${plural(members, 'member')} and ${plural(seats, 'seat')}. All members keep their access, but no one can be added.`,
   toPlan: 'See the plan',
   shownOf: (shown: number, total: number) => `${count(shown)} of ${count(total)}`,
   more: 'Show more',
@@ -55,11 +55,11 @@ export const strings = {
   left: (company: string) => `You have left ${company}`,
   leaveEnds: 'You need a new invitation to come back. Within a second, for this company only:',
   ends: [
-    'Sessions lose the company.',
+    'Sessions lose access to the company.',
     'API keys that the member created are deleted.',
-    'Schedules that the member saved last pause.',
+    'Schedules that this member was the last to save are paused.',
     'Open invitations that the member created are deleted.',
-    'Approvals in reviews that still wait are taken back.',
+    'Approvals in pending reviews are withdrawn.',
   ],
   stays: 'Tasks stay and continue. Decided reviews stay decided.',
 
@@ -69,8 +69,8 @@ export const strings = {
   inviteHint:
     'You get a link to send to the person. It works once, for 7 days, and only for this address.',
   address: 'Email address',
-  addressHint: 'As the provider that the person signs in with knows it.',
-  addressWrong: 'Write an email address, such as grace@example.com.',
+  addressHint: 'The address that the person uses with their identity provider.',
+  addressWrong: 'Enter an email address, such as grace@example.com.',
 
   invitations: 'Open invitations',
   noInvitations: 'No open invitations.',
@@ -79,9 +79,9 @@ export const strings = {
   linkAgain: 'New link',
   revoke: 'Revoke',
   revokeTitle: 'Revoke this invitation?',
-  revokeEffect: 'cannot use the link any more.',
+  revokeEffect: 'can no longer use the link.',
   revokeAction: 'Revoke invitation',
-  revoked: 'The invitation is revoked',
+  revoked: 'Invitation revoked',
   linkTitle: 'Create a new link?',
   linkEffect: 'gets a new link, for 7 days from now. The old link stops working.',
   linkAction: 'Create new link',
@@ -93,5 +93,5 @@ export const strings = {
     'Rota sends no mail. The link works once, for 7 days, and only for a person who signs in with this address.',
   done: 'Done',
   linkGone:
-    'The invitation exists, but its link was in an answer that did not arrive. Choose “New link” below.',
+    'The invitation exists, but the response with its link did not arrive. Choose “New link” below.',
 };

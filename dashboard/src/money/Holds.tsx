@@ -2,12 +2,14 @@ import type { Hold } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
+import { partsOf } from '../api/balance';
+import { balanceQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Button } from '../ui/Button';
-import { fourDecimals } from '../ui/format';
+import { usd } from '../ui/format';
 import { Loading } from '../ui/Loading';
-import { Money } from '../ui/Money';
+import { Cents, Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
@@ -23,13 +25,15 @@ export function Holds() {
   const id = useId();
   const [limit, setLimit] = useState(FEW);
   const { data, error } = useQuery(holdsQuery(limit));
+  // The same cents as beside it, where they add up to what is available.
+  const { data: balance } = useQuery(balanceQuery);
   return (
     <section className="card" aria-labelledby={id}>
       <div className="card-head">
         <h2 id={id}>{data ? strings.heldBy(data.total) : strings.held}</h2>
         {data && data.total > 0 && (
           <span className="strong push">
-            <Money usd={data.heldUsd} fine />
+            {balance ? <Cents value={partsOf(balance).held} /> : <Money usd={data.heldUsd} />}
           </span>
         )}
       </div>
@@ -65,6 +69,7 @@ export function Holds() {
 function HoldItem({ hold }: { hold: Hold }) {
   const account = useAccount();
   const agent = useAgentFaces()(hold.agent ?? '?');
+  const used = Number(hold.usedUsd);
   return (
     <li className="hold">
       <AgentMark initials={agent.initials} rank={agent.rank} size="s" />
@@ -82,10 +87,10 @@ function HoldItem({ hold }: { hold: Hold }) {
       </div>
       <Status status={hold.status} bare />
       <div className="hold-num">
-        <p className="num strong">
-          <Money usd={hold.heldUsd} fine />
+        <p className="num strong" title={`$${hold.heldUsd}`}>
+          <Money usd={hold.heldUsd} />
         </p>
-        <p className="tiny faint num">{strings.used(fourDecimals(hold.usedUsd))}</p>
+        <p className="tiny faint num">{strings.used(used ? usd(used, 4) : null)}</p>
       </div>
     </li>
   );

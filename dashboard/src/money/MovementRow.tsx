@@ -5,9 +5,9 @@ import { Badge } from '../ui/Badge';
 import { exact } from '../ui/format';
 import { Cents } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
-import { exactUsd, signed } from './amounts';
+import { exactUsd, isWholeCents, signed } from './amounts';
 import { ledgerTime } from './dates';
-import { details, isFromHold } from './ledger';
+import { details, isFromHold, withoutStop } from './ledger';
 import { useAgentFaces } from './names';
 import { strings } from './strings';
 
@@ -22,6 +22,8 @@ const tones: Partial<Record<Transaction['kind'], 'good' | 'bad' | 'wait'>> = {
 
 export function MovementRow({ movement }: { movement: Transaction }) {
   const { kind, createdAt, amountMicros } = movement;
+  const fine = kind === 'charge';
+  const whole = !fine && isWholeCents(amountMicros);
   return (
     <tr>
       <td className="soft">
@@ -39,7 +41,7 @@ export function MovementRow({ movement }: { movement: Transaction }) {
         className={amountMicros > 0 ? 'end money money-in' : 'end money'}
         title={exactUsd(amountMicros)}
       >
-        {signed(amountMicros)}
+        <span className={whole ? 'mv-whole' : undefined}>{signed(amountMicros, fine)}</span>
       </td>
       <td className="end money soft mv-bal" title={exactUsd(movement.availableAfterMicros)}>
         {isFromHold(movement) ? strings.fromHold : <Cents value={movement.availableAfterCents} />}
@@ -54,16 +56,20 @@ function For({ movement }: { movement: Transaction }) {
   const { taskId, taskName, agent, step, kind } = movement;
   const parts = details(movement);
   const second = agent ? [face(agent).name, ...parts] : parts;
+  const after = [step !== null && strings.step(step), kind === 'release' && strings.ended]
+    .filter(Boolean)
+    .join(' · ');
+  const name = taskName ?? taskId ?? '';
+  const title = after ? withoutStop(name) : name;
   return (
     <>
       <p className="clip">
         {taskId ? (
           <>
             <Link className="link" to="/$account/tasks/$id" params={{ account, id: taskId }}>
-              <SafeText>{taskName ?? taskId}</SafeText>
+              <SafeText>{title}</SafeText>
             </Link>
-            {step !== null && strings.step(step)}
-            {kind === 'release' && strings.ended}
+            {after && ` · ${after}`}
           </>
         ) : (
           <SafeText>{movement.description}</SafeText>

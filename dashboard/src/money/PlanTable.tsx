@@ -1,9 +1,11 @@
 import type { PlanOffer } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
+import { companyQuery } from '../members/data';
+import { useAccount } from '../shell/account';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { cents, plural } from '../ui/format';
-import { liveOf, planState, tierName } from './planRules';
+import { liveOf, monthly, planState, tierName } from './planRules';
 import { subscriptionQuery } from './queries';
 import { strings } from './strings';
 
@@ -47,12 +49,19 @@ export function PlanTable({
 }
 
 function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) | undefined }) {
+  const account = useAccount();
   const { data } = useQuery(subscriptionQuery);
+  const live = liveOf(data?.subscription ?? null);
+  // A company can have seats without a subscription, from the operator. They cost it nothing.
+  const given = useQuery({
+    ...companyQuery(account),
+    enabled: plan.minSeats !== null && data?.effectiveTier === plan.tier && !live,
+  }).data?.seats;
   if (!data) return null;
-  const live = liveOf(data.subscription);
   const { action, mark } = planState(plan, live, data.effectiveTier);
   const name = tierName(plan.tier);
   const per = plan.minSeats ? strings.perSeat : null;
+  const seats = mark === 'current' ? (live?.seats ?? given) : null;
   return (
     <tr data-current={mark === 'current' || undefined}>
       <td>
@@ -62,12 +71,20 @@ function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) |
             <Badge tone={mark === 'current' ? 'accent' : 'wait'}>{strings.marks[mark]}</Badge>
           )}
         </span>
-        {plan.minSeats && (
-          <span className="block tiny faint">
-            {plan.minSeats > 1
-              ? strings.seatsAtLeast(plural(plan.minSeats, 'seat'))
-              : strings.forCompanies}
+        {seats ? (
+          <span className="block tiny soft">
+            {live
+              ? strings.seatsFor(plural(seats, 'seat'), monthly(plan.priceCents * seats))
+              : plural(seats, 'seat')}
           </span>
+        ) : (
+          plan.minSeats && (
+            <span className="block tiny faint">
+              {plan.minSeats > 1
+                ? strings.seatsAtLeast(plural(plan.minSeats, 'seat'))
+                : strings.forCompanies}
+            </span>
+          )
         )}
       </td>
       <td className="end" data-l={strings.price}>

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { Button } from '../ui/Button';
-import { usd } from '../ui/format';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -52,7 +51,7 @@ export function Spending() {
           <h2 className="small soft regular" id={id}>
             {strings.spent(figures?.days.length ?? 30)}
           </h2>
-          <p className="money num-l">{figures ? usd(figures.total / 1e6) : ' '}</p>
+          <p className="money num-l">{figures ? amountOf(figures, figures.total) : ' '}</p>
         </div>
         <span className="row row-wrap push">
           <Button look="quiet" size="s" onClick={() => setAsTable((shown) => !shown)}>

@@ -17,11 +17,14 @@ describe('typed dollars', () => {
 
 describe('amounts of the ledger', () => {
   it.each([
-    [20_000_000, '+$20.0000'],
-    [-1_200_000, '−$1.2000'],
+    [20_000_000, '+$20.00'],
+    [-1_200_000, '−$1.20'],
     [-73_200, '−$0.0732'],
     [137_655, '+$0.1377'],
     [-12, '−$0.000012'],
-    [0, '$0.0000'],
+    [0, '$0.00'],
   ])('writes %i micro-dollars', (micros, text) => expect(signed(micros)).toBe(text));
+
+  it('writes costs with four decimals, also whole cents', () =>
+    expect(signed(-20_000, true)).toBe('−$0.0200'));
 });

@@ -1,5 +1,5 @@
 /** Amounts of money: what people type, and what the ledger says. */
-import { fourDecimals } from '../ui/format';
+import { usd } from '../ui/format';
 
 /** The cents of "20", "$1,000" or "20,50". Null if that is not an amount. */
 export function parseDollars(typed: string): number | null {
@@ -14,11 +14,17 @@ export function parseDollars(typed: string): number | null {
 export const typedDollars = (value: number): string =>
   value % 100 ? (value / 100).toFixed(2) : String(value / 100);
 
-/** "+$20.0000", "−$0.0732": four decimals for every amount, so that they stand in line. */
-export function signed(micros: number): string {
+/** Whether an amount has no fraction of a cent. */
+export const isWholeCents = (micros: number): boolean => micros % 10_000 === 0;
+
+/** "+$20.00", "−$0.0732". Costs have four decimals, and so has what is not in whole cents. */
+export function signed(micros: number, fine = false): string {
   const size = Math.abs(micros);
   // Nothing is rounded to zero.
-  const text = size > 0 && size < 100 ? `$${(size / 1e6).toFixed(6)}` : fourDecimals(size / 1e6);
+  const text =
+    size > 0 && size < 100
+      ? `$${(size / 1e6).toFixed(6)}`
+      : usd(size / 1e6, fine || !isWholeCents(micros) ? 4 : 2);
   return micros === 0 ? text : `${micros > 0 ? '+' : '−'}${text}`;
 }
 

@@ -58,6 +58,9 @@ export function details(movement: Transaction): string[] {
   return parts.filter((part): part is string => Boolean(part));
 }
 
+/** A name can be a sentence. Before a dot it has no full stop. */
+export const withoutStop = (name: string): string => name.replace(/([^.])\.$/, '$1');
+
 /** Whether the money came from a hold, so that what is available did not change. */
 export const isFromHold = ({ changes }: Transaction): boolean =>
   changes.allowance === 0 && changes.topUp === 0 && changes.held !== 0;

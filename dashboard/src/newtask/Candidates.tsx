@@ -12,11 +12,13 @@ import { strings } from './strings';
 import type { CandidateList, Choice } from './useCandidates';
 
 function Candidate({
-  choice: { agent, score },
+  choice: { agent },
+  best,
   chosen,
   onChoose,
 }: {
   choice: Choice;
+  best: boolean;
   chosen: boolean;
   onChoose: () => void;
 }) {
@@ -54,7 +56,7 @@ function Candidate({
       </span>
       <span className="cand-num small">
         <span className="money">{strings.atMost(cents(agent.budgetCents))}</span>
-        {score !== null && <span className="faint tiny">{strings.match(score)}</span>}
+        {best && <span className="faint tiny">{strings.best}</span>}
       </span>
     </label>
   );
@@ -69,6 +71,8 @@ export function Candidates({
 }) {
   const account = useAccount();
   const { choices, kind, chosen, total, loading, error } = candidates;
+  // The service sorts, and names only agents that fit well. An agent of the URL has no score.
+  const best = choices.find(({ score }) => score !== null);
   return (
     <fieldset aria-busy={loading || undefined}>
       <legend className="section-head section-legend">
@@ -86,6 +90,7 @@ export function Candidates({
             <Candidate
               key={choice.agent.name}
               choice={choice}
+              best={choice === best}
               chosen={choice.agent.name === chosen}
               onChoose={() => onChoose(choice.agent.name)}
             />

@@ -6,9 +6,9 @@ import { needsCompany } from '../agents/tiers';
 import { meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
-import { cents, usd } from '../ui/format';
+import { cents, roundedDown } from '../ui/format';
 import { Icon } from '../ui/Icon';
-import { Cents, Money } from '../ui/Money';
+import { Cents, Cost } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
@@ -21,7 +21,7 @@ interface Tasks {
   tasks: number | undefined;
 }
 
-function Cost({ quote, tasks }: { quote: QuoteData } & Tasks) {
+function Costs({ quote, tasks }: { quote: QuoteData } & Tasks) {
   const usual = quote.typicalCost;
   const many = tasks ?? 1;
   return (
@@ -34,8 +34,8 @@ function Cost({ quote, tasks }: { quote: QuoteData } & Tasks) {
         {many > 1 && `${strings.each(cents(quote.budgetCents))} `}
         {usual && (
           <>
-            {strings.usual(usual.tasks)} <Money usd={usual.medianUsd} fine />, {strings.usualMost}{' '}
-            <Money usd={usual.p90Usd} fine />.{' '}
+            {strings.usual(usual.tasks)} <Cost usd={usual.medianUsd} />, {strings.usualMost}{' '}
+            <Cost usd={usual.p90Usd} />.{' '}
           </>
         )}
         {strings.back}
@@ -62,7 +62,7 @@ function Gates({ agent, quote }: { agent: AgentDetails; quote: QuoteData }) {
 
 function Balance({ quote, tasks }: { quote: QuoteData } & Tasks) {
   const account = useAccount();
-  const available = usd(quote.balance.availableUsd);
+  const available = roundedDown(quote.balance.availableUsd);
   const many = Math.max(tasks ?? 1, 1);
   const budget = cents(quote.budgetCents * many);
   const covered = quote.balance.covered
@@ -148,7 +148,7 @@ export function Quote({
                   </span>
                 </span>
               </p>
-              {quote && <Cost quote={quote} tasks={tasks} />}
+              {quote && <Costs quote={quote} tasks={tasks} />}
               {!quote && !agent.locked && !error && <p className="small soft">{strings.quoting}</p>}
               {error ? <ErrorNotice error={error} /> : null}
             </div>

@@ -47,10 +47,10 @@ export const strings = {
 
   who: 'Who can do this',
   asYouType: 'updates as you type',
-  noFit: 'No agent fits these words. Choose one yourself, or say it in other words.',
+  noFit: 'No agent matches this description. Rephrase it, or choose an agent yourself.',
   chooseFirst: 'Describe the work to see who fits, or choose one yourself.',
   atMost: (amount: string) => `at most ${amount}`,
-  match: (score: number) => `${Math.round(score * 100)}% match`,
+  best: 'Best match',
   needs: (tier: Tier) => `Needs ${tiers[tier]}`,
   seePlans: 'See plans',
   locked: 'Your plan does not include this agent.',
@@ -83,31 +83,32 @@ export const strings = {
   },
   each: (amount: string) => `${amount} each.`,
   usual: (tasks: number) => `Of the last ${plural(tasks, 'task')}, half cost at most`,
-  usualMost: 'nine of ten at most',
-  quoting: 'Asking what it can cost…',
-  back: 'What is not used goes back.',
+  usualMost: 'and nine out of ten at most',
+  quoting: 'Calculating the maximum cost…',
+  back: 'Unused money is released.',
   chooseAgent: 'Choose an agent to see what the task can cost and where it will stop.',
   asksTitle: ({ atLeast, tools }: Stops) => {
-    if (atLeast) return `Will ask you at least ${times[atLeast] ?? `${atLeast} times`}`;
-    return tools ? 'Will ask you' : 'Runs without asking you';
+    if (atLeast) return `Asks you at least ${times[atLeast] ?? `${atLeast} times`}`;
+    return tools ? 'Asks you at tool calls' : 'Runs without asking you';
   },
   asks: stops,
   asksNothing: 'It has no gate. It can still ask a question.',
-  asksHelpers: 'Agents that it gives work to ask by their own rules, too.',
+  asksHelpers: 'Agents that it delegates to also ask, according to their own approval policies.',
   usesTitle: (servers: number) =>
     servers ? `May use ${plural(servers, 'tool server')}` : 'Uses no tool servers',
-  usesNothing: 'It works with your text alone.',
-  connected: 'Connected:',
-  trouble: 'Cannot be used at the moment:',
-  notConnected: 'Not connected:',
+  usesNothing: 'It works only with your text.',
+  anyServer: 'any server',
+  connected: 'connected',
+  trouble: 'cannot be used at the moment',
+  notConnected: 'not connected',
   connect: 'Connect',
   blocked: (blocked: number, of: number) =>
-    `${blocked} of ${plural(of, 'tool')} ${blocked === 1 ? 'is blocked until you accept it.' : 'are blocked until you accept them.'}`,
+    `${blocked} of ${plural(of, 'tool')} blocked until you accept ${blocked === 1 ? 'it' : 'them'}.`,
   compare: 'See what changed',
   showTools: 'Show which tools',
   covered: 'Covered by your balance',
   held: (budget: string, available: string) => `${budget} of ${available} will be held.`,
-  byParent: 'The task above pays.',
+  byParent: 'The parent task pays.',
   notCovered: 'Your balance does not cover it',
   missing: (budget: string, available: string) => `It needs ${budget}. ${available} is available.`,
   coversSome: (covered: number) =>
@@ -122,6 +123,6 @@ export const strings = {
   atMostShort: 'At most',
   asksShort: ({ atLeast, tools }: Stops) => {
     if (atLeast) return `asks you at least ${times[atLeast] ?? `${atLeast} times`}`;
-    return tools ? 'asks you at tool calls' : 'asks you nothing';
+    return tools ? 'asks before tool calls' : 'does not ask you';
   },
 };

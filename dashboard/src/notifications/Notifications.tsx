@@ -10,7 +10,7 @@ import { ErrorNotice, Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { toast } from '../ui/toast';
-import { ChatFields, ContentFields, MailFields } from './fields';
+import { ChatFields, ContentFields, KindFields, MailFields } from './fields';
 import { bodyOf, type Form, formOf, isChanged, lacksUrl } from './form';
 import { strings } from './strings';
 
@@ -64,7 +64,8 @@ function OfPerson({ account, stored }: { account: string; stored: NotificationsR
         </>
       }
     >
-      <MailFields form={form} stored={stored} onChange={change} test={<Test channel="mail" />} />
+      <KindFields form={form} stored={stored} onChange={change} />
+      <MailFields stored={stored} test={<Test channel="mail" />} />
       <ChatFields
         form={form}
         stored={stored}

@@ -1,5 +1,5 @@
-import type { NotificationKind, NotificationsResponse } from '@rota/sdk';
-import type { ReactNode } from 'react';
+import type { NotificationsResponse } from '@rota/sdk';
+import { type ReactNode, useId } from 'react';
 import { Button } from '../ui/Button';
 import { Check, Field, Input, Select } from '../ui/Field';
 import { Notice } from '../ui/Notice';
@@ -20,32 +20,6 @@ const described = (name: string, does: string) => (
   </>
 );
 
-function Kinds({
-  legend,
-  chosen,
-  disabled,
-  onToggle,
-}: {
-  legend: string;
-  chosen: NotificationKind[];
-  disabled?: boolean;
-  onToggle: (kinds: NotificationKind[]) => void;
-}) {
-  return (
-    <fieldset className="stack" disabled={disabled}>
-      <legend className="sr">{legend}</legend>
-      {KINDS.map((kind) => (
-        <Check
-          key={kind}
-          checked={chosen.includes(kind)}
-          onChange={() => onToggle(toggled(chosen, kind))}
-          label={described(strings.kinds[kind], strings.kindsDo[kind])}
-        />
-      ))}
-    </fieldset>
-  );
-}
-
 function Card({ title, test, children }: { title: string; test?: ReactNode; children: ReactNode }) {
   return (
     <section className="card" aria-label={title}>
@@ -58,7 +32,55 @@ function Card({ title, test, children }: { title: string; test?: ReactNode; chil
   );
 }
 
-export function MailFields({ form, stored, onChange, test }: FieldsProps & { test: ReactNode }) {
+/** The kinds of messages, and the ways to get each of them. */
+export function KindFields({ form, stored, onChange }: FieldsProps) {
+  const id = useId();
+  const channels = ['mail', 'chat'] as const;
+  // Without an address, what is chosen can only be given up.
+  const isOff = { mail: !stored.mail.address && form.mail.length === 0, chat: false };
+  return (
+    <section className="card">
+      <table className="kinds" aria-label={strings.what}>
+        <thead>
+          <tr>
+            <th scope="col">{strings.what}</th>
+            {channels.map((channel) => (
+              <th key={channel} scope="col" id={`${id}-${channel}`}>
+                {strings.channels[channel]}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {KINDS.map((kind) => (
+            <tr key={kind}>
+              <th scope="row">
+                <span id={`${id}-${kind}`}>{strings.kinds[kind]}</span>
+                <span className="block small soft">{strings.kindsDo[kind]}</span>
+              </th>
+              {channels.map((channel) => (
+                <td key={channel}>
+                  {/* The label is a larger target for a finger. Row and column are its name. */}
+                  <label className="check">
+                    <input
+                      type="checkbox"
+                      aria-labelledby={`${id}-${kind} ${id}-${channel}`}
+                      disabled={isOff[channel]}
+                      checked={form[channel].includes(kind)}
+                      onChange={() => onChange({ [channel]: toggled(form[channel], kind) })}
+                    />
+                  </label>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+export function MailFields({ stored, test }: Pick<FieldsProps, 'stored'> & { test: ReactNode }) {
   const { address, transport } = stored.mail;
   const problem = { smtp: null, log: strings.mailLog, off: strings.mailOff }[transport];
   return (
@@ -71,12 +93,6 @@ export function MailFields({ form, stored, onChange, test }: FieldsProps & { tes
       ) : (
         <Notice tone="wait">{strings.noAddress}</Notice>
       )}
-      <Kinds
-        legend={strings.mail}
-        chosen={form.mail}
-        disabled={!address && form.mail.length === 0}
-        onToggle={(mail) => onChange({ mail })}
-      />
     </Card>
   );
 }
@@ -92,7 +108,6 @@ export function ChatFields({
   return (
     <Card title={strings.chat} test={saved && test}>
       <p className="small soft">{strings.chatHint}</p>
-      <Kinds legend={strings.chat} chosen={form.chat} onToggle={(chat) => onChange({ chat })} />
       <Field label={strings.service}>
         {(control) => (
           <Select

@@ -15,6 +15,7 @@ export const strings = {
     balance_low: 'The balance is below the amount of the alert, or used up.',
     webhook_disabled: 'A webhook was disabled, for example because deliveries failed.',
   } satisfies Record<NotificationKind, string>,
+  what: 'Notify me about',
   mail: 'By email',
   mailTo: (address: string) => `Emails go to ${address}.`,
   noAddress:
@@ -45,7 +46,7 @@ export const strings = {
     minimal: 'Only that something waits, and a link.',
   } satisfies Record<MessageContent, string>,
   digest: (minutes: number) =>
-    `The first message is sent at once. What happens in the ${minutes} minutes after it waits for one message about all of it.`,
+    `The first message is sent immediately. Everything in the following ${minutes} minutes is combined into one message.`,
   save: 'Save',
   discard: 'Discard',
   saved: 'The notifications are saved',

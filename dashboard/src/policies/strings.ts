@@ -11,12 +11,12 @@ export const strings = {
   named: 'Approvers',
   namedDoes: 'Owners, admins, and members with the right to approve.',
   anyone: 'Every member',
-  anyoneDoes: 'All members of the company, also new ones.',
+  anyoneDoes: 'All members of the company, including new ones.',
 
   secondPerson: 'A second person approves',
   secondPersonDoes:
-    'Nobody can approve what they created, edited, scheduled or retried, nor calls of tools that they accepted. Needs two approvers.',
-  keepsWaiting: 'What waits now keeps this policy, and still needs a second person.',
+    'People cannot approve what they created, edited, scheduled or retried, or calls to tools that they accepted. Requires two approvers.',
+  keepsWaiting: 'Pending reviews keep this policy and still need a second person.',
 
   limit: 'Cost limit',
   limited: 'Runs with a high budget wait for approval',

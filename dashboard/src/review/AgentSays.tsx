@@ -1,11 +1,6 @@
-import { lazy, Suspense } from 'react';
 import { Icon } from '../ui/Icon';
-import { SafeText } from '../ui/SafeText';
+import { LazyMarkdown } from '../ui/LazyMarkdown';
 import { strings } from './strings';
-
-const Markdown = lazy(() =>
-  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
-);
 
 /** The agent's own words, apart from what is decided: a model can be talked into a friendly lie. */
 export function AgentSays({ text }: { text: string }) {
@@ -16,9 +11,7 @@ export function AgentSays({ text }: { text: string }) {
         {strings.agentSays}
       </p>
       <blockquote className="soft">
-        <Suspense fallback={<SafeText>{text}</SafeText>}>
-          <Markdown>{text}</Markdown>
-        </Suspense>
+        <LazyMarkdown>{text}</LazyMarkdown>
       </blockquote>
       <p className="tiny faint">{strings.agentSaysHint}</p>
     </div>

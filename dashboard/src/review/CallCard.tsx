@@ -72,7 +72,7 @@ function Arguments({ call, named }: { call: Call; named: boolean }) {
   return (
     <div>
       <div className="section-head">
-        <h2 id={heading}>{strings.arguments}</h2>
+        <h2 id={heading}>{item.tool === null ? strings.output : strings.arguments}</h2>
         {count > 0 && <Badge tone="accent">{strings.edits(count)}</Badge>}
         {item.editedBy && (
           <Badge tone="wait" icon="pencil">
@@ -80,7 +80,7 @@ function Arguments({ call, named }: { call: Call; named: boolean }) {
           </Badge>
         )}
         <span className="row row-wrap small push">
-          {named && (
+          {named && item.tool !== null && (
             <>
               <code className="soft">
                 <SafeText>{toolName(item)}</SafeText>

@@ -100,7 +100,7 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
           strings.why.early
         ) : unread && !blocked ? (
           <button type="button" className="undo read-on" onClick={readOn}>
-            {strings.why.unread}
+            {data.review.gate === 'output' ? strings.why.unreadOutput : strings.why.unread}
           </button>
         ) : (
           (blocked ?? (page ? strings.notNowHint : ''))

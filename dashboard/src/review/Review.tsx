@@ -126,13 +126,13 @@ export function Review({
       {children}
       {dialog === 'hidden' && (
         <Dialog
-          title={strings.hiddenConfirm}
+          title={gate === 'output' ? strings.hiddenConfirmOutput : strings.hiddenConfirm}
           onClose={() => setDialog(null)}
           actions={
             <>
               <Button onClick={() => setDialog(null)}>{strings.backButton}</Button>
               <Button look="primary" disabled={!!view.blocked} onClick={approve}>
-                {strings.approve}
+                {gate === 'output' ? strings.accept : strings.approve}
               </Button>
             </>
           }

@@ -8,7 +8,7 @@ import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Day, Span } from '../ui/Time';
 import { toolName } from './CallCard';
-import { budgetLeft, isQuestion, pendingItems } from './data';
+import { budgetLeft, failsAtDeadline, isQuestion, pendingItems } from './data';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
@@ -100,7 +100,7 @@ export function ReviewHead() {
           },
           {
             name: strings.withoutDecision,
-            value: strings.cancelled,
+            value: failsAtDeadline(data) ? strings.failed : strings.cancelled,
             note: review.expiresAt && (
               <>
                 <Day at={review.expiresAt} />, {strings.inTime} <Span to={review.expiresAt} />

@@ -54,12 +54,16 @@ function Bar({ name, id }: { name: string; id: string }) {
           <SafeText>{name}</SafeText>
         </span>
       </nav>
-      <p className="only-phone strong">{strings.title}</p>
+      <p className="only-phone bar-name">
+        <span className="strong clip">
+          <SafeText>{name}</SafeText>
+        </span>
+      </p>
       <span className="row push small soft">
-        {at >= 0 && <span className="num">{strings.position(at + 1, total)}</span>}
+        {at >= 0 && <span className="num nowrap">{strings.position(at + 1, total)}</span>}
         {next && (
           <Link
-            className={`${buttonClass({ look: 'quiet', size: 's' })} btn-icon not-phone`}
+            className={`${buttonClass({ look: 'quiet', size: 's' })} btn-icon`}
             to="/$account/reviews/$id"
             params={{ account, id: next }}
             aria-label={strings.next}

@@ -1,8 +1,9 @@
 import type { ForkOrigin, Review, Task } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { JsonObject } from '../api/exact';
 import { useAccount } from '../shell/account';
+import { LazyMarkdown } from '../ui/LazyMarkdown';
 import { Cents } from '../ui/Money';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -14,11 +15,6 @@ import { hiddenIn } from './fields/display';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
-
-// The parser is large, and only an output needs it.
-const Markdown = lazy(() =>
-  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
-);
 
 function Texts({ rows }: { rows: [string, ReactNode][] }) {
   return (
@@ -86,11 +82,6 @@ const originRow = ({ taskId, run, step }: ForkOrigin, account: string): [string,
 
 function Output({ text }: { text: string }) {
   const [view, setView] = useState<'text' | 'source'>('text');
-  const source = (
-    <pre className="source">
-      <SafeText>{text}</SafeText>
-    </pre>
-  );
   return (
     <section aria-labelledby="subject">
       <div className="section-head">
@@ -109,11 +100,11 @@ function Output({ text }: { text: string }) {
       </div>
       <div className="card card-pad">
         {view === 'text' ? (
-          <Suspense fallback={source}>
-            <Markdown>{text}</Markdown>
-          </Suspense>
+          <LazyMarkdown>{text}</LazyMarkdown>
         ) : (
-          source
+          <pre className="source">
+            <SafeText>{text}</SafeText>
+          </pre>
         )}
       </div>
     </section>

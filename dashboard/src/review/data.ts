@@ -89,6 +89,12 @@ export const definitionChanged = (review: Review): boolean =>
 /** Whether the agent asks the person something, instead of calling a tool. */
 export const isQuestion = (item: ReviewItem): boolean => item.tool === 'ask_person' && !item.server;
 
+/** Without a decision, a task is cancelled, or fails if its own deadline comes first. */
+export const failsAtDeadline = ({ task, review }: ReviewData): boolean =>
+  !!task.deadline &&
+  !!review.expiresAt &&
+  Date.parse(task.deadline) <= Date.parse(review.expiresAt);
+
 /** What the run may still spend, in dollars, subtasks left out. Null without a budget. */
 export function budgetLeft(task: Task): number | null {
   if (task.usage.budgetUsd === null) return null;

@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { newIdempotencyKey } from '../api/client';
 import { approvalsQuery } from '../api/queries';
+import { prepareMarkdown } from '../ui/LazyMarkdown';
 import {
   approve,
   argumentsOf,
@@ -104,6 +105,8 @@ export function useReview(id: string) {
   const data = same && latest ? latest : (draft?.shown ?? null);
   const ended = !!latest && latest.review.state !== 'pending';
 
+  // An output, or what the agent says, needs it as soon as it is here.
+  useEffect(prepareMarkdown, []);
   useEffect(() => keepDraft(id, ended ? null : draft), [id, ended, draft]);
 
   const calls = useMemo(

@@ -54,6 +54,8 @@ class Watch {
   look(): boolean {
     const box = this.content.getBoundingClientRect();
     if (!box.height || document.hidden || isCovered(this.content)) return false;
+    // What is still loading takes up room, but nobody can read it.
+    if (this.content.querySelector('[data-loading]')) return this.restart();
     const { top, bottom } = frameOf(this.content);
     const now = performance.now();
     const visible = {
@@ -69,6 +71,12 @@ class Watch {
       this.ranges = withRange(this.ranges, overlap(this.glances));
     }
     return now - this.started >= SETTLE_MS && firstGap(this.ranges, box.height) === null;
+  }
+
+  private restart(): false {
+    this.glances = [];
+    this.ranges = [];
+    return false;
   }
 
   private resized({ width, height }: DOMRect, top: number): void {

@@ -52,6 +52,7 @@ export function ChangedTools({ id }: { id: string }) {
   const hint = useId();
   const waiting = data?.tools.filter(waitsForAcceptance) ?? [];
   if (!waiting.length) return null;
+  const changed = waiting.filter((tool) => tool.changed).length;
   const shown = waiting.slice(0, AT_ONCE);
   const selected = shown.filter((tool) => !left.has(shownKey(tool)));
   const unseen = selected.some((tool) => !seen.has(shownKey(tool)));
@@ -60,7 +61,7 @@ export function ChangedTools({ id }: { id: string }) {
     <section className="card changed" aria-labelledby="changed">
       <div className="notice notice-wait notice-top">
         <div className="stack">
-          <h2 id="changed">{words.title(waiting.length)}</h2>
+          <h2 id="changed">{words.title(changed, waiting.length - changed)}</h2>
           <p className="small soft">{words.hint(waiting.length)}</p>
         </div>
       </div>
@@ -74,7 +75,7 @@ export function ChangedTools({ id }: { id: string }) {
           onSeen={() => see(shownKey(tool), true)}
         />
       ))}
-      <div className="card-foot stack">
+      <div className="card-foot changed-foot stack">
         {stale && (
           <div role="alert">
             <Notice tone="wait" title={words.stale}>
@@ -83,7 +84,7 @@ export function ChangedTools({ id }: { id: string }) {
           </div>
         )}
         {accept.error && !stale && <ErrorNotice error={accept.error} />}
-        <div className="row row-wrap">
+        <div className="row">
           <p className="small soft" id={hint}>
             {!selected.length ? words.selectSome : unseen ? words.scroll : ''}
             {waiting.length > shown.length && ` ${words.later(waiting.length - shown.length)}`}

@@ -23,7 +23,7 @@ export function ServerHead({ server, onEdit }: { server: ToolServer; onEdit: () 
     <>
       <div className="server-head">
         <div className="stack">
-          <ServerState status={server.status} />
+          <ServerState status={server.status} now />
           <h1 className="review-title review-title-l">
             <SafeText>{server.name}</SafeText>
           </h1>

@@ -5,7 +5,6 @@ import { useState } from 'react';
 import { serversQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { ListScreen } from '../shell/ListScreen';
-import { Badge } from '../ui/Badge';
 import { count } from '../ui/format';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
@@ -72,18 +71,13 @@ function ServerRow({ server }: { server: ToolServer }) {
           >
             <SafeText>{server.name}</SafeText>
           </Link>
-          {server.status === 'CHANGED' && (
-            <Badge tone="wait" icon="alert">
-              {strings.toAccept}
-            </Badge>
-          )}
         </p>
         <p className="small soft clip" title={server.url}>
           <SafeText>{server.url}</SafeText>
         </p>
       </td>
       <td>
-        <ServerState status={server.status} />
+        <ServerState status={server.status} now />
         {server.lastError && (
           <p className="small soft two">
             <SafeText>{server.lastError}</SafeText>

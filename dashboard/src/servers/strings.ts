@@ -21,7 +21,7 @@ export const strings = {
 
   form: {
     name: 'Name',
-    nameHint: 'Lower-case letters, digits and hyphens. Agents call its tools as',
+    nameHint: 'Lowercase letters, digits and hyphens. Agents call its tools as',
     url: 'URL',
     urlHint: 'The address of the MCP endpoint.',
     transport: 'Transport',
@@ -43,9 +43,9 @@ export const strings = {
     whatUse: (name: string) =>
       `Agents that may use ${name}/… can call its tools, with the credentials that you enter here.`,
     whatAsk:
-      'Calls of tools that the server does not mark as read only wait for a person, unless the agent has another policy.',
+      'Calls to tools that the server does not mark as read-only wait for a person, unless the agent’s policy says otherwise.',
     whatAccept:
-      'By connecting, you accept every tool that it offers now. You see them all right after, and can switch off those that agents must not use. A tool that changes later is blocked until you accept it.',
+      'By connecting, you accept every tool that it offers now. You then see all of them, and can switch off those that agents must not use. A tool that changes later is blocked until you accept it.',
     submit: 'Connect',
     cancel: 'Cancel',
     done: 'Done',
@@ -82,10 +82,14 @@ export const strings = {
   },
 
   changed: {
-    title: (count: number) =>
-      count === 1 ? '1 tool needs your approval' : `${count} tools need your approval`,
+    title: (changed: number, added: number) => {
+      if (!added) return `${plural(changed, 'tool')} changed`;
+      return changed
+        ? `${plural(changed + added, 'tool')} are new or changed`
+        : plural(added, 'new tool');
+    },
     hint: (count: number) =>
-      `Until then, agents cannot use ${count === 1 ? 'it' : 'them'}. Compare what was accepted with what the server offers now.`,
+      `Agents cannot use ${count === 1 ? 'it until you accept it' : 'them until you accept them'}. Compare what was accepted with what the server offers now.`,
     isNew: 'New',
     isChanged: 'Changed',
     select: (name: string) => `Accept ${name}`,
@@ -98,7 +102,7 @@ export const strings = {
     seen: 'Shown in full',
     unseen: 'Not shown in full yet',
     accept: (count: number) => (count ? `Accept ${plural(count, 'tool')}` : 'Accept'),
-    scroll: 'Scroll through all of what you accept. Then you can accept it.',
+    scroll: 'Scroll to the end to accept',
     selectSome: 'Select the tools that you accept.',
     done: (count: number) =>
       `Accepted ${plural(count, 'tool')}. Agents can use ${count === 1 ? 'it' : 'them'} now.`,
@@ -110,13 +114,13 @@ export const strings = {
   tools: {
     title: 'Tools',
     filter: 'Filter tools',
-    loading: 'Asking the server for its tools…',
+    loading: 'Loading the server’s tools…',
     none: 'The server offers no tools.',
     noMatch: 'No tool matches.',
     allow: 'Allowed',
     allowLater: 'Allowed once accepted',
     allowTool: (name: string) => `Allow ${name}`,
-    allowAll: 'Allow all, also later ones',
+    allowAll: 'Allow all, including future tools',
     some: 'Only the tools that are switched on can be used. Tools that the server adds later are off.',
     missing: (names: string) => `Allowed, but not offered by the server: ${names}`,
     says: 'The server says',
@@ -170,10 +174,10 @@ export const strings = {
     newUrl:
       'Stored credentials are not sent to a new URL. If the server has some, replace or remove them here.',
     connects:
-      'Rota connects with these values before it saves them. Tools that equal the accepted ones stay accepted.',
+      'Rota connects with these values before it saves them. Tools that match their accepted definitions stay accepted.',
     saved: 'Saved.',
     rename: (old: string) =>
-      `Agents refer to its tools as ${old}/…. After a new name, only agents that name the new one can use them.`,
+      `Agents refer to its tools as ${old}/…. After you rename it, only agents whose files use the new name can use them.`,
   },
 
   disconnectDialog: {

@@ -6,7 +6,9 @@ function opening(): Slice {
   const edge = (selector: string) => document.querySelector(selector)?.getBoundingClientRect();
   const top = edge('.topbar')?.bottom ?? 0;
   const bar = edge('.tabbar');
-  return { from: Math.max(0, top), to: bar?.height ? bar.top : innerHeight };
+  const foot = edge('.changed-foot');
+  const bottom = bar?.height ? bar.top : innerHeight;
+  return { from: Math.max(0, top), to: Math.min(bottom, foot?.top ?? bottom) };
 }
 
 /**

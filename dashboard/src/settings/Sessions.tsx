@@ -65,7 +65,7 @@ export function Sessions() {
               ? words.endOthersTitle(plural(ending.length, 'session'))
               : words.endTitle
           }
-          action={ending.length > 1 ? words.endOthersAction : words.endAction}
+          action={ending.length > 1 ? words.endOthers : words.signOut}
           busy={end.isPending}
           error={end.error}
           onConfirm={() => end.mutate(ending)}
@@ -118,7 +118,7 @@ function SessionTable({
                   <span className="strong">
                     <SafeText>{nameOf(session)}</SafeText>
                   </span>
-                  {session.current && <Badge tone="accent">{words.thisOne}</Badge>}
+                  {session.current && <Badge tone="accent">{words.thisDevice}</Badge>}
                 </p>
               </td>
               <td className="soft" data-l={words.address}>
@@ -137,7 +137,7 @@ function SessionTable({
                   </Button>
                 ) : (
                   <Button size="s" look="danger" onClick={() => onEnd(session)}>
-                    {words.end}
+                    {words.signOut}
                     <span className="sr"> {nameOf(session)}</span>
                   </Button>
                 )}

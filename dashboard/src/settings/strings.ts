@@ -29,7 +29,7 @@ export const strings = {
     tier: 'Tier',
     accountId: 'Account ID',
     accounts: 'Your accounts',
-    shown: 'Shown now',
+    shown: 'Current',
     open: 'Open',
     copyUser: 'Copy user ID',
     copyAccount: 'Copy account ID',
@@ -40,41 +40,38 @@ export const strings = {
     hint: 'For this browser only.',
     theme: 'Theme',
     system: 'System',
-    systemHint: 'Light or dark, as your device is set.',
+    systemHint: 'Follows the setting of your device.',
     light: 'Light',
-    lightHint: 'Dark text on a light ground.',
+    lightHint: 'Dark text on a light background.',
     dark: 'Dark',
-    darkHint: 'Light text on a dark ground.',
+    darkHint: 'Light text on a dark background.',
   },
 
   sessions: {
     name: 'Sessions',
-    hint: 'Where you are signed in, in all accounts. End a session that you do not recognise.',
+    hint: 'Where you are signed in, in all accounts. Sign out what you do not recognise.',
     active: 'Active sessions',
     device: 'Device',
     unknownDevice: 'Unknown device',
     address: 'Address',
     signedIn: 'Signed in',
     lastSeen: 'Last seen',
-    thisOne: 'This one',
-    end: 'End',
-    endOthers: 'End all others',
+    thisDevice: 'This device',
     signOut: 'Sign out',
-    endTitle: 'End this session?',
+    endOthers: 'Sign out all others',
+    endTitle: 'Sign out this session?',
     endEffect: (device: string) => `${device} is signed out within a second.`,
-    endAction: 'End session',
-    endOthersTitle: (count: string) => `End ${count}?`,
+    endOthersTitle: (count: string) => `Sign out ${count}?`,
     endOthersEffect:
       'Every other device and program is signed out within a second. This one stays.',
-    endOthersAction: 'End all others',
-    ended: 'The session has ended',
-    othersEnded: 'All other sessions have ended',
+    ended: 'Signed out',
+    othersEnded: 'All others are signed out',
   },
 
   keys: {
     name: 'API keys',
     hint: (account: string) =>
-      `A key acts for ${account}. Give each program its own, with as few rights as it needs.`,
+      `A key acts for ${account}. Give each program its own key, with only the scopes that it needs.`,
     create: 'Create key',
     createTitle: 'Create API key',
     active: 'Active keys',
@@ -90,7 +87,7 @@ export const strings = {
     expires: 'Expires',
     expired: 'expired',
     endsOn: (day: string) => `It stops working on ${day}.`,
-    endsNever: 'It works until somebody revokes it.',
+    endsNever: 'It works until it is revoked.',
     expiry: { 30: 'In 30 days', 90: 'In 90 days', 365: 'In a year', 0: 'Never' },
     approveWarning:
       'A key that may approve can let agents act without a person. Leave this off unless a person stands behind each decision.',
@@ -100,7 +97,7 @@ export const strings = {
       'Copy it now and keep it in a password manager. Rota stores only a fingerprint and cannot show the key again.',
     stored: 'I have stored it',
     secretGone:
-      'The key exists, but its secret was sent in an answer that did not arrive. Revoke the key and create another one.',
+      'The key exists, but the response with its secret did not arrive. Revoke the key and create another one.',
     leaveTitle: 'Leave without the key?',
     leaveEffect:
       'The key is shown only here and only now. If you have not stored it, stay and copy it.',
@@ -118,12 +115,13 @@ export const strings = {
 
   mcp: {
     name: 'Connect an assistant (MCP)',
-    hint: 'Assistants and other MCP clients create tasks and wait for them. They cannot approve: use a key without that right.',
+    hint: 'Assistants and other MCP clients can create tasks and wait for them. They cannot approve: use a key without that scope.',
     copyUrl: 'Copy URL',
     placeholder: 'YOUR_API_KEY',
     configuration: 'Configuration of an MCP client',
     copyConfiguration: 'Copy configuration',
-    command: 'Programs that start a command use “rota mcp” instead, after “rota login”.',
+    command:
+      'For programs that start MCP servers as a command, run “rota login” once and use the command “rota mcp”.',
   },
 };
 
@@ -161,7 +159,7 @@ export const scopeGroups: {
       {
         scope: 'mcp:write',
         label: 'Connect tool servers',
-        does: 'Connects, removes, and accepts changed tools.',
+        does: 'Connects and removes servers, and accepts changed tools.',
       },
       {
         scope: 'mcp:invoke',
@@ -206,7 +204,7 @@ export const scopeGroups: {
       {
         scope: 'audit:read',
         label: 'Read the audit trail',
-        does: 'What everybody in the account did.',
+        does: 'What everyone in the account did.',
       },
     ],
   },

@@ -35,7 +35,7 @@ const groups: { name: string; keys: [string[], string][] }[] = [
     keys: [
       [['C'], 'New task'],
       [['/'], 'Search'],
-      [['⌘', '↵'], 'Send the form'],
+      [['⌘', '↵'], 'Submit the form'],
       [['Esc'], 'Close'],
     ],
   },

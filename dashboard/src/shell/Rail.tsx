@@ -54,7 +54,7 @@ function ServerCount() {
   const changed = servers?.filter((server) => server.status !== 'CONNECTED').length;
   if (!changed) return null;
   return (
-    <span className="badge badge-wait push count-changed">
+    <span className="count count-wait">
       {changed}
       <span className="sr"> {strings.changed}</span>
     </span>

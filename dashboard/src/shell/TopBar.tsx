@@ -24,11 +24,7 @@ export function SettingsOnPhone() {
   const account = useAccount();
   const { data } = useQuery(meQuery);
   return (
-    <Link
-      className="only-phone topbar-me"
-      to="/$account/settings/$section"
-      params={{ account, section: 'profile' }}
-    >
+    <Link className="only-phone topbar-me" to="/$account/settings" params={{ account }}>
       <Avatar name={data?.user.name ?? data?.user.email ?? ''} />
       <span className="sr">{strings.settingsAndAccount}</span>
     </Link>

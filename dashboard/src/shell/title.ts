@@ -28,6 +28,7 @@ const places: Record<string, string> = {
   '/$account/agents': strings.agents,
   '/$account/servers': strings.servers,
   '/$account/money': strings.money,
+  '/$account/settings': strings.settings,
   '/$account/settings/$section': strings.settings,
 };
 

@@ -78,7 +78,7 @@ export async function comeBack(search: URLSearchParams): Promise<string> {
   }
   const issuer = search.get('iss');
   if (issuer !== null && issuer !== attempt.issuer) {
-    throw new Error('The answer came from another identity provider. Start again.');
+    throw new Error('The response came from a different identity provider. Sign in again.');
   }
   const code = search.get('code');
   if (!code) {

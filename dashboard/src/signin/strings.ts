@@ -1,6 +1,6 @@
 export const strings = {
   title: 'Sign in to Rota',
-  lead: 'See what your agents do, decide what they may do, and pay for it.',
+  lead: 'See what your agents do, and decide what they may do.',
   continueWith: (name: string) => `Continue with ${name}`,
   unreachable: 'Cannot be reached at the moment',
   finishing: 'Signing in…',

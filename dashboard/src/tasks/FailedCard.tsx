@@ -5,7 +5,6 @@ import { useId, useState } from 'react';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
-import { Badge } from '../ui/Badge';
 import { Button, buttonClass } from '../ui/Button';
 import { usd } from '../ui/format';
 import { Icon } from '../ui/Icon';
@@ -130,9 +129,8 @@ function Choice({
           {fromFailure ? strings.keeps(option) : strings.again(option)}{' '}
           {strings.asks(option.opensGates)} {option.textChanged && strings.textChanged}
         </span>
-        <span className="row row-wrap small">
-          <Badge tone="line">{strings.repeats(option, lastCost)}</Badge>
-          <Badge tone="line">{strings.more(usd(option.maximumCostUsd))}</Badge>
+        <span className="small">
+          {strings.repeats(option, lastCost)} · {strings.more(usd(option.maximumCostUsd))}
         </span>
       </span>
     </label>

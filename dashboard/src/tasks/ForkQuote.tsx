@@ -2,7 +2,7 @@ import type { ForkTask } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useAccount } from '../shell/account';
-import { cents, usd } from '../ui/format';
+import { cents, roundedDown } from '../ui/format';
 import { ErrorNotice } from '../ui/Notice';
 import { forkQuoteQuery } from './forks';
 import { strings } from './strings';
@@ -16,7 +16,7 @@ export function ForkQuote({ id, body }: { id: string; body: ForkTask }) {
   if (error) return <ErrorNotice error={error} />;
   if (!data) return <p className="small soft">{words.quoting}</p>;
   const { budgetCents, balance } = data.quote;
-  const amounts = [cents(budgetCents), usd(balance.availableUsd)] as const;
+  const amounts = [cents(budgetCents), roundedDown(balance.availableUsd)] as const;
   if (balance.covered) return <p className="small soft">{words.held(...amounts)}</p>;
   return (
     <p className="small">

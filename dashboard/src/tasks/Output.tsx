@@ -1,17 +1,17 @@
 import type { Task } from '@rota/sdk';
-import { lazy, Suspense, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { type JsonObject, parseExact } from '../api/exact';
 import { prettyJson } from '../review/edits';
 import { Values } from '../review/fields/Values';
 import { fieldsOf } from '../review/schema';
 import { Button } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
-import { SafeText } from '../ui/SafeText';
+import { LazyMarkdown, prepareMarkdown } from '../ui/LazyMarkdown';
 import { isOpenStatus } from './queries';
 import { strings } from './strings';
 
-// The parser of Markdown is not part of what every screen loads.
-const Markdown = lazy(async () => ({ default: (await import('../ui/Markdown')).Markdown }));
+// At once, while the task is on its way.
+prepareMarkdown();
 
 const LONG_CHARACTERS = 1_800;
 const LONG_LINES = 24;
@@ -52,15 +52,7 @@ export function Output({ task }: { task: Task }) {
         </span>
       </div>
       <div className={long && !all ? 'card-pad output output-cut' : 'card-pad output'}>
-        <Suspense
-          fallback={
-            <p className="prose plain-text">
-              <SafeText>{text}</SafeText>
-            </p>
-          }
-        >
-          <Markdown>{text}</Markdown>
-        </Suspense>
+        <LazyMarkdown>{text}</LazyMarkdown>
       </div>
       {long && (
         <div className="card-foot">

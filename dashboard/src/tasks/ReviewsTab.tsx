@@ -1,6 +1,7 @@
 import type { PastReview, ReviewItem, Task } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Badge } from '../ui/Badge';
+import { Icon } from '../ui/Icon';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -31,8 +32,11 @@ function Item({ item }: { item: ReviewItem }) {
         )}
       </p>
       {item.arguments && (
-        <details>
-          <summary className="small soft">{strings.rawArguments}</summary>
+        <details className="opens">
+          <summary className="small soft">
+            {strings.rawArguments}
+            <Icon name="down" small />
+          </summary>
           <pre className="raw">
             <SafeText>{JSON.stringify(item.arguments, null, 2)}</SafeText>
           </pre>

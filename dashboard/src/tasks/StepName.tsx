@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { agentsQuery } from '../api/queries';
 import { useFromHere } from '../review/origin';
+import { readable } from '../review/schema';
 import { useAccount } from '../shell/account';
 import { SafeText } from '../ui/SafeText';
 import { decisionWord, editsOf, gateWord } from './decisionWords';
@@ -24,15 +25,17 @@ export function useHelper(step: TimelineStep): string {
 /** Models know a tool as `server__tool`. */
 const toolName = (call: unknown): string => String(call).replace(/^.+?__/, '');
 
-function modelWords(step: TimelineStep): string {
+/** The tools that a model requested, by their exact names: the calls below have the readable ones. */
+function requested(step: TimelineStep): string | undefined {
   const calls = field(step.result, 'toolCalls');
-  const tools = Array.isArray(calls) ? calls.map(toolName) : [];
+  if (!step.finishedAt || !Array.isArray(calls) || !calls.length) return undefined;
+  const shown = calls.slice(0, 3).map(toolName);
+  const rest = calls.length - shown.length;
+  return (rest ? [...shown, strings.moreTools(rest)] : shown).join(', ');
+}
+
+function modelWords(step: TimelineStep): string {
   if (!step.finishedAt) return strings.works;
-  if (tools.length) {
-    const shown = tools.slice(0, 3);
-    const rest = tools.length - shown.length;
-    return strings.asksFor(rest ? [...shown, `${rest} more`] : shown);
-  }
   return step.outcome === 'ok' ? strings.answers : strings.couldNot;
 }
 
@@ -53,10 +56,23 @@ function Delegation({ step }: { step: TimelineStep }) {
   );
 }
 
-function Words({ main, more }: { main: string; more?: string | null }) {
+function Words({
+  main,
+  code,
+  more,
+}: {
+  main: string;
+  code?: string | undefined;
+  more?: string | null;
+}) {
   return (
     <>
       <SafeText>{main}</SafeText>{' '}
+      {code && (
+        <code className="faint">
+          <SafeText>{code}</SafeText>
+        </code>
+      )}{' '}
       {more && (
         <span className="faint">
           <SafeText>{more}</SafeText>
@@ -94,13 +110,17 @@ function Decision({ step, task }: { step: TimelineStep; task: string }) {
 /** What a step is, in words. */
 export function StepName({ row: { step, task, model } }: { row: StepRow }) {
   if (step.kind === 'summary') return <Words main={strings.summarizes} />;
-  if (step.kind === 'model') return <Words main={modelWords(step)} more={model} />;
+  if (step.kind === 'model') {
+    const tools = requested(step);
+    return <Words main={tools ? strings.requested : modelWords(step)} code={tools} more={model} />;
+  }
   if (step.kind === 'tool') {
     if (step.childTaskId || (step.name === 'delegate' && !step.server)) {
       return <Delegation step={step} />;
     }
     if (step.name === 'ask_person' && !step.server) return <Words main={strings.question} />;
-    return <Words main={step.name ?? ''} more={step.server} />;
+    const name = step.name ?? '';
+    return <Words main={readable(name)} code={step.server ? `${step.server}/${name}` : name} />;
   }
   return <Decision step={step} task={task} />;
 }

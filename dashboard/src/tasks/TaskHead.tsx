@@ -1,12 +1,13 @@
 import type { Task } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { agentsQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Facts } from '../ui/Facts';
-import { duration, exact, fourDecimals } from '../ui/format';
-import { Money } from '../ui/Money';
+import { duration, exact, usd } from '../ui/format';
+import { Cost, Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
 import { Ago } from '../ui/Time';
@@ -39,11 +40,11 @@ function TaskAgent({ task }: { task: Task }) {
 function StillCosts({ task }: { task: Task }) {
   const { data } = useQuery(stillCostsQuery(task));
   if (data == null) return null;
-  const amount = fourDecimals(data);
+  const amount = usd(data);
   return task.parentTaskId ? strings.facts.heldAbove(amount) : strings.facts.held(amount);
 }
 
-function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
+export function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
   const isOpen = isOpenStatus(task.status);
   const now = useClock(task.status === 'RUNNING' || task.status === 'WAITING_APPROVAL');
   const { work, waits } = intervalsOf(ownSteps(timelines), now);
@@ -60,8 +61,8 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
       facts={[
         {
           name: isOpen ? strings.facts.cost : strings.facts.total,
-          value: <Money usd={spent} fine />,
-          note: spent > own && strings.facts.withSubtasks(fourDecimals(own)),
+          value: <Cost usd={spent} />,
+          note: spent > own && strings.facts.withSubtasks(usd(own, 4)),
         },
         {
           name: strings.facts.most,
@@ -97,7 +98,7 @@ function Origin({ task, original }: { task: Task; original: string }) {
   );
 }
 
-export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines }) {
+export function TaskHead({ task, children }: { task: Task; children: ReactNode }) {
   const account = useAccount();
   return (
     <div className="task-head">
@@ -141,7 +142,7 @@ export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines
         </h1>
         <TaskAgent task={task} />
       </div>
-      <TaskFacts task={task} timelines={timelines} />
+      {children}
     </div>
   );
 }

@@ -6,6 +6,7 @@ import { CrumbBar } from '../shell/TopBar';
 import { buttonClass } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
+import { useWide } from '../ui/wide';
 import { CancelTask } from './CancelTask';
 import { CopyAs } from './CopyAs';
 import { FailedCard } from './FailedCard';
@@ -15,7 +16,7 @@ import { Output } from './Output';
 import { isMoving, isOpenStatus, taskQuery } from './queries';
 import { SaveReceipt } from './SaveReceipt';
 import { strings } from './strings';
-import { TaskHead } from './TaskHead';
+import { TaskFacts, TaskHead } from './TaskHead';
 import { TaskTabs } from './TaskTabs';
 import { spentOf } from './timelineRows';
 import { useTimelines } from './useTimelines';
@@ -33,6 +34,9 @@ function TaskPage({ id }: { id: string }) {
   const task = data?.task;
   const timeline = useTimelines(id, isMoving(task?.status));
   const [receiptError, setReceiptError] = useState<Error | null>(null);
+  const facts = task && <TaskFacts task={task} timelines={timeline.timelines} />;
+  // On a phone, what can be done about a failure comes first.
+  const factsLast = !useWide() && task?.status === 'FAILED';
   return (
     <main className="main" id="main">
       <CrumbBar
@@ -66,13 +70,14 @@ function TaskPage({ id }: { id: string }) {
         {!task && !error && <Loading />}
         {task && (
           <>
-            <TaskHead task={task} timelines={timeline.timelines} />
+            <TaskHead task={task}>{!factsLast && facts}</TaskHead>
             {task.status === 'WAITING_APPROVAL' && <WaitingNotice task={task} />}
             {task.status === 'RUNNING' && <WaitingSubtasks task={task} />}
             {task.status === 'RUNNING' && task.assignedAgent && !task.output && (
               <LiveText task={task} />
             )}
             {task.status === 'FAILED' && <FailedCard task={task} />}
+            {factsLast && facts}
             {task.output && <Output task={task} />}
             <TaskTabs task={task} timeline={timeline} />
           </>

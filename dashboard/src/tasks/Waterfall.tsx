@@ -1,4 +1,4 @@
-import type { Task, TaskError } from '@rota/sdk';
+import type { Task } from '@rota/sdk';
 import { type CSSProperties, useMemo, useState } from 'react';
 import { Button } from '../ui/Button';
 import { Empty } from '../ui/Empty';
@@ -6,7 +6,6 @@ import { coarse, count, duration } from '../ui/format';
 import { Icon } from '../ui/Icon';
 import { Loading } from '../ui/Loading';
 import { Money } from '../ui/Money';
-import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
 import { useClock } from './clock';
 import { foldEdges, foldMask, type Scale, scaleOf, type Tick } from './folding';
@@ -69,19 +68,14 @@ function Head({ ticks }: { ticks: Tick[] }) {
   );
 }
 
-/** The end of a task that failed. The step before it can have succeeded. */
-function FailedRow({ error }: { error: TaskError }) {
+/** The end of a task that failed. The step before it can have succeeded. Why stands above. */
+function FailedRow() {
   return (
     <tr className="wf-row wf-failed">
-      <td>
+      <td colSpan={4}>
         <span className="wf-no" />
         <Icon name="alert" />
-        <span className="clip">{strings.failed}</span>
-      </td>
-      <td className="wf-why" colSpan={3}>
-        <span className="clip" title={error.message}>
-          <SafeText>{error.message}</SafeText>
-        </span>
+        {strings.failed}
       </td>
     </tr>
   );
@@ -193,7 +187,7 @@ export function Waterfall({
                 />
               ),
             )}
-            {task.status === 'FAILED' && task.error && <FailedRow error={task.error} />}
+            {task.status === 'FAILED' && <FailedRow />}
           </tbody>
           <Total task={task} timeline={timeline} folded={scale.folds.length > 0} />
         </table>

@@ -1,8 +1,24 @@
-import { cents, fourDecimals, usd } from './format';
+import { cents, usd } from './format';
 
-/** An amount with its unit. What steps and tasks cost has four decimals, balances have two. */
+/**
+ * An amount with its unit. What steps and tasks cost is fine: it has four decimals, balances have two.
+ * In a column of costs, nothing is a dash, so that what does cost something stands out.
+ */
 export function Money({ usd: amount, fine }: { usd: string | number; fine?: boolean }) {
-  return <span className="money">{fine ? fourDecimals(amount) : usd(amount)}</span>;
+  if (fine && Number(amount) === 0) {
+    return (
+      <span className="money">
+        <span aria-hidden="true">–</span>
+        <span className="sr">{usd(0)}</span>
+      </span>
+    );
+  }
+  return <span className="money">{usd(amount, fine ? 4 : 2)}</span>;
+}
+
+/** A cost that stands alone, or in a sentence: "$0.0149", "$0". */
+export function Cost({ usd: amount }: { usd: string | number }) {
+  return <span className="money">{usd(amount, 4)}</span>;
 }
 
 export function Cents({ value }: { value: number }) {

@@ -75,7 +75,7 @@ export function SafeText({ children }: { children: string }) {
     <bdi>
       {marks(children).map((part) =>
         part.hidden ? (
-          <span key={part.at} className="hidden-mark" title="A character that is not visible">
+          <span key={part.at} className="hidden-mark" title="Invisible character">
             {part.text}
           </span>
         ) : (

@@ -51,12 +51,18 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
-/** "6 d 21 h": how long until then, or since then. */
-export function Span({ to, from }: { to?: string; from?: string }) {
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Without the smaller unit. */
+const rounded = (ms: number): number => ms - (ms % (ms < DAY_MS ? HOUR_MS : DAY_MS));
+
+/** "6 d 21 h": how long until then, or since then. In brief, "6 d". */
+export function Span({ to, from, brief }: { to?: string; from?: string; brief?: boolean }) {
   const at = to ?? from ?? '';
   const current = useNow();
-  const ms = to ? Date.parse(to) - current : current - Date.parse(at);
-  return <Stamp at={at}>{coarse(Math.max(0, ms))}</Stamp>;
+  const ms = Math.max(0, to ? Date.parse(to) - current : current - Date.parse(at));
+  return <Stamp at={at}>{coarse(brief && ms >= HOUR_MS ? rounded(ms) : ms)}</Stamp>;
 }
 
 export function Day({ at }: { at: string }) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coarse, day, duration, fourDecimals, relative, usd } from './format';
+import { coarse, day, duration, relative, roundedDown, usd } from './format';
 
 test.each([
   ['0.21', 2, '$0.21'],
@@ -26,13 +26,20 @@ test.each([
   [(6 * 24 + 21) * 3_600_000, '6 d 21 h'],
 ] as const)('coarse(%s) is %s', (ms, text) => expect(coarse(ms)).toBe(text));
 
-test('amounts of a column have the same decimals', () => {
-  expect(['0', '0.02', '0.0089', '1234.5'].map(fourDecimals)).toEqual([
-    '$0.0000',
-    '$0.0200',
-    '$0.0089',
-    '$1,234.5000',
-  ]);
+test.each([
+  ['64.847800', '$64.84'],
+  ['64.850000', '$64.85'],
+  ['0.29', '$0.29'],
+  ['0.009999', '$0.00'],
+  ['1234.5', '$1,234.50'],
+  ['-0.004', '−$0.01'],
+])('of %s, %s is available', (amount, text) => expect(roundedDown(amount)).toBe(text));
+
+test('under a minute is just now', () => {
+  const now = Date.parse('2026-11-15T12:00:00Z');
+  expect(relative('2026-11-15T11:59:01Z', now)).toBe('just now');
+  expect(relative('2026-11-15T11:59:00Z', now)).toBe('1 min ago');
+  expect(relative('2026-11-15T12:00:59Z', now)).toBe('in a moment');
 });
 
 test('what is older than a week has its day', () => {

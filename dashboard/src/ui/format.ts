@@ -1,6 +1,6 @@
 /**
- * Numbers, money and time as people read them. Balances, budgets and prices have two decimals. What
- * steps and tasks cost has four, since a step often costs less than a cent.
+ * Numbers, money and time as people read them. Balances, holds, budgets and prices have two decimals.
+ * What steps and tasks cost has four, since a step often costs less than a cent.
  */
 /** "1234.50" as "1,234.50". */
 const grouped = (text: string): string => text.replace(/\d(?=(\d{3})+\.)/g, '$&,');
@@ -16,11 +16,11 @@ export function usd(amount: string | number, decimals: 2 | 4 = 2): string {
   return `${value < 0 ? '−' : ''}$${grouped(text)}`;
 }
 
-/** For columns of costs: every amount has the same decimals, also zero. */
-export const fourDecimals = (amount: string | number): string =>
-  Number(amount) === 0 ? '$0.0000' : usd(amount, 4);
-
 export const cents = (value: number): string => usd(value / 100);
+
+/** What is available, in whole cents. Rounded down, as in the balance: it is never more than that. */
+export const roundedDown = (amount: string): string =>
+  cents(Math.floor(Math.round(Number(amount) * 1e6) / 1e4));
 
 export const count = (value: number): string => value.toLocaleString('en-US');
 
@@ -52,7 +52,7 @@ export function duration(ms: number): string {
 
 export function relative(iso: string, now: number): string {
   const past = now - Date.parse(iso);
-  if (Math.abs(past) < 45_000) return past >= 0 ? 'just now' : 'in a moment';
+  if (Math.abs(past) < 60_000) return past >= 0 ? 'just now' : 'in a moment';
   // After a week, the day says more than a number of days.
   if (past >= 7 * 86_400_000) return day(iso);
   const text = coarse(Math.abs(past));

@@ -6,6 +6,7 @@ import { keys } from '../api/keys';
 import { SectionHead } from '../settings/SectionHead';
 import { Button } from '../ui/Button';
 import { Facts } from '../ui/Facts';
+import { Menu } from '../ui/Menu';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
@@ -56,18 +57,28 @@ export function WebhookPage({
           <Button busy={test.isPending} onClick={() => test.mutate()}>
             {strings.test}
           </Button>
-          <Button onClick={() => setAsked('replay')}>{strings.replay}</Button>
-          <Button onClick={() => setAsked('rotate')}>{strings.rotate}</Button>
-          <Button
-            look={webhook.enabled ? 'normal' : 'primary'}
-            busy={enable.isPending}
-            onClick={() => enable.mutate(!webhook.enabled)}
-          >
-            {webhook.enabled ? strings.disable : strings.enable}
-          </Button>
-          <Button look="danger" onClick={() => setAsked('delete')}>
-            {strings.delete}
-          </Button>
+          {!webhook.enabled && (
+            <Button look="primary" busy={enable.isPending} onClick={() => enable.mutate(true)}>
+              {strings.enable}
+            </Button>
+          )}
+          <Menu
+            label={strings.moreActions}
+            actions={[
+              { label: strings.replay, icon: 'undo', onSelect: () => setAsked('replay') },
+              { label: strings.rotate, icon: 'key', onSelect: () => setAsked('rotate') },
+              ...(webhook.enabled
+                ? [
+                    {
+                      label: strings.disable,
+                      icon: 'stop' as const,
+                      onSelect: () => enable.mutate(false),
+                    },
+                  ]
+                : []),
+              { label: strings.delete, icon: 'trash', onSelect: () => setAsked('delete') },
+            ]}
+          />
         </div>
       </SectionHead>
       {secret}

@@ -27,6 +27,7 @@ function Both({ proposed, yours }: { proposed: string; yours: string | null }) {
       </del>
       {yours !== null && (
         <>
+          {' '}
           <span aria-hidden="true">→</span> {strings.yours}{' '}
           <ins>
             <SafeText>{yours}</SafeText>
@@ -40,22 +41,42 @@ function Both({ proposed, yours }: { proposed: string; yours: string | null }) {
 const marks = { same: 'span', removed: 'del', added: 'ins' } as const;
 
 function Pieces({ pieces }: { pieces: Piece[] }) {
+  return pieces.map(({ kind, text }, at) => {
+    const Mark = marks[kind];
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity, and no state.
+      <Mark key={at}>
+        <SafeText>{text}</SafeText>
+      </Mark>
+    );
+  });
+}
+
+/** What the person changed, and the way back. */
+export function YourChange({
+  field,
+  onEdit,
+  children,
+}: Omit<FieldProps, 'edit'> & { children: ReactNode }) {
   return (
-    <span className="was-text">
-      {pieces.map(({ kind, text }, at) => {
-        const Mark = marks[kind];
-        return (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity, and no state.
-          <Mark key={at}>
-            <SafeText>{text}</SafeText>
-          </Mark>
-        );
-      })}
-    </span>
+    <div className="was">
+      <p className="was-head">
+        <span>{strings.yourChange}</span>
+        <button
+          type="button"
+          className="undo"
+          aria-label={strings.undoOf(field.name)}
+          onClick={() => onEdit(undefined)}
+        >
+          {strings.undo}
+        </button>
+      </p>
+      <p className="was-text">{children}</p>
+    </div>
   );
 }
 
-/** "Proposed 13 Nov → yours 16 Nov", and the way back. */
+/** "Proposed 13 Nov → yours 16 Nov". A long text shows its pieces that changed. */
 export function Was({ field, edit, onEdit }: FieldProps) {
   if (!edit) return null;
   const resolved = resolve(field, edit);
@@ -64,17 +85,9 @@ export function Was({ field, edit, onEdit }: FieldProps) {
   if (proposed === yours) return null;
   const pieces = yours === null ? null : changes(proposed, yours);
   return (
-    <p className="was">
+    <YourChange field={field} onEdit={onEdit}>
       {pieces ? <Pieces pieces={pieces} /> : <Both proposed={proposed} yours={yours} />}
-      <button
-        type="button"
-        className="undo"
-        aria-label={strings.undoOf(field.name)}
-        onClick={() => onEdit(undefined)}
-      >
-        {strings.undo}
-      </button>
-    </p>
+    </YourChange>
   );
 }
 

@@ -5,7 +5,7 @@ import { resolve } from '../edits';
 import { strings } from '../strings';
 import { JsonField } from './controls';
 import { kindWords } from './display';
-import { FieldName, type FieldProps } from './FieldFrame';
+import { FieldName, type FieldProps, YourChange } from './FieldFrame';
 import { Rows } from './Rows';
 
 /** A list of objects. Rows can be left out and put back; single cells are edited as JSON. */
@@ -34,20 +34,12 @@ export function TableField(props: FieldProps) {
       )}
       <Rows field={field} leftOut={leftOut} onToggle={toggle} />
       {'problem' in resolved && <p className="error">{resolved.problem}</p>}
-      <div className="row row-wrap field-foot">
-        {leftOut.length > 0 && (
-          <p className="was">
-            {strings.rowsLeftOut(leftOut.length)}
-            <button
-              type="button"
-              className="undo"
-              aria-label={strings.undoOf(field.name)}
-              onClick={() => onEdit(undefined)}
-            >
-              {strings.undo}
-            </button>
-          </p>
-        )}
+      {leftOut.length > 0 && (
+        <YourChange field={field} onEdit={onEdit}>
+          {strings.rowsLeftOut(leftOut.length)}
+        </YourChange>
+      )}
+      <div className="field-foot">
         <Button look="quiet" size="s" icon="code" onClick={() => setAsJson(true)}>
           {strings.editAsJson}
         </Button>
