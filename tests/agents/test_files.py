@@ -150,7 +150,7 @@ def test_a_name_a_description_and_instructions_are_enough(folder: Folder) -> Non
 
 # A text of the good file, its replacement, the line of the problem, and part of the message.
 WRONG = [
-    ("name: ledger-clerk", "name: Ledger Clerk", 2, "it must be at most 64 of a-z, 0-9 and -"),
+    ("name: ledger-clerk", "name: Ledger Clerk", 2, "it must be at most 64 characters from a-z"),
     ("name: ledger-clerk", "name: 7up", 2, "`name` is 7up"),
     ("name: ledger-clerk", "name: " + "x" * 65, 2, "`name` is xxx"),
     ("name: ledger-clerk", "name: catalog", 2, "`catalog` is a reserved name; choose another"),
