@@ -95,7 +95,7 @@ async def revoke(tab: Tab) -> None:
     row = tab.page.get_by_role("row").filter(has_text="reply_to_ticket")
     await expect(row).to_contain_text("1 of 3")
     await expect(row).to_contain_text("any value")
-    await expect(row).to_contain_text("Works")
+    await expect(row).to_contain_text("Active")
     await picture(tab, "rules-1280")
     await tab.page.set_viewport_size(PHONE["viewport"])
     await fits(tab, PHONE["viewport"])
