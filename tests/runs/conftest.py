@@ -1,13 +1,14 @@
 """A service, a worker process and a scripted model for tests of runs."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from tests.runs.gated_run import GatedRun
-from tests.runs.runner import Runner
+from tests.runs.runner import KILLED_HEARTBEAT_S, Runner
 from tests.runs.scripted import Scripted
 from tests.service import Person, Service
 
@@ -25,7 +26,8 @@ async def runner(
     log = tmp_path_factory.mktemp("worker") / "log"
     # So the API knows the names of models that a fork can use. The worker has its own models.
     url = f"{scripted.url}/v1"
-    async with Runner.start(stack, scripted, "runs", log, model_url=url) as started:
+    settings: dict[str, Any] = {"model_url": url, "run_heartbeat_s": KILLED_HEARTBEAT_S}
+    async with Runner.start(stack, scripted, "runs", log, **settings) as started:
         yield started
     print(log.read_text()[-4000:])
 

@@ -27,6 +27,8 @@ from tests.tasks.world import create, newcomer, patch, uuid_of
 
 CATALOG = Path(__file__).parent / "catalog"
 TERMINAL = ("COMPLETED", "FAILED", "CANCELLED")
+# The heartbeat timeout of tests that kill workers and wait until another one takes over.
+KILLED_HEARTBEAT_S = 6.0
 
 T = TypeVar("T")
 
@@ -126,8 +128,9 @@ class Runner:
         temporal = await new_namespace(stack.endpoints.temporal_address, namespace)
         settings = {
             "temporal_namespace": namespace,
-            # Long enough for a busy machine, short enough for a test.
-            "run_heartbeat_s": 6.0,
+            # No busy machine keeps a worker from its heartbeats for this long. Else a call would be
+            # interrupted in a test that has nothing to do with that.
+            "run_heartbeat_s": 60.0,
             **changes,
         }
         async with Service.start(stack, variant=variant, name=name, **settings) as service:

@@ -10,7 +10,7 @@ import pytest
 from rota.credits import verify
 from rota.dev.stack import Stack
 from rota.platform.db import Database
-from tests.runs.runner import Runner, until
+from tests.runs.runner import KILLED_HEARTBEAT_S, Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_token_estimate import CODE, JSON, PROSE
 from tests.service import Person
@@ -25,9 +25,8 @@ async def shop(
     """A service whose operator gave cached input a price, and runs few tokens."""
     log = tmp_path_factory.mktemp("charges") / "log"
     models = scripted.models(cachedInputUsdPerMillion=0.1)
-    async with Runner.start(
-        stack, scripted, "charges", log, models=models, run_max_tokens=3_000
-    ) as started:
+    settings: dict[str, Any] = {"run_max_tokens": 3_000, "run_heartbeat_s": KILLED_HEARTBEAT_S}
+    async with Runner.start(stack, scripted, "charges", log, models=models, **settings) as started:
         yield started
 
 

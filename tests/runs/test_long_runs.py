@@ -14,7 +14,7 @@ from rota.dev.stack import Stack
 from rota.platform.db import Database
 from rota.runs import token_estimate
 from tests.runs.reading_model import FACT
-from tests.runs.runner import Runner, until
+from tests.runs.runner import KILLED_HEARTBEAT_S, Runner, until
 from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.runs.test_comparison import compared
 from tests.service import Person
@@ -38,9 +38,11 @@ async def runner(
 ) -> AsyncIterator[Runner]:
     log = tmp_path_factory.mktemp("long") / "log"
     models = scripted.models(**MODELS)
-    async with Runner.start(
-        stack, scripted, "long", log, models=models, run_max_tokens=100_000_000
-    ) as started:
+    settings: dict[str, Any] = {
+        "run_max_tokens": 100_000_000,
+        "run_heartbeat_s": KILLED_HEARTBEAT_S,
+    }
+    async with Runner.start(stack, scripted, "long", log, models=models, **settings) as started:
         yield started
     print(log.read_text()[-4000:])
 

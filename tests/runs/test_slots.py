@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 from unittest.mock import AsyncMock
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.runs.contracts import RunInput
 from rota.runs.slots import Slots
-from tests.runs.runner import Runner, until
+from tests.runs.runner import KILLED_HEARTBEAT_S, Runner, until
 from tests.runs.scripted import Scripted, says
 from tests.service import Person
 
@@ -37,7 +38,8 @@ async def runner(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runner]:
     log = tmp_path_factory.mktemp("slots") / "log"
-    async with Runner.start(stack, scripted, "slots", log, worker_calls=SLOTS) as started:
+    settings: dict[str, Any] = {"worker_calls": SLOTS, "run_heartbeat_s": KILLED_HEARTBEAT_S}
+    async with Runner.start(stack, scripted, "slots", log, **settings) as started:
         yield started
 
 
