@@ -165,7 +165,12 @@ def create_app(
         hold_routes(parts.overview),
         statistics_routes(parts.overview),
         tier_routes(parts.purchases),
-        offer_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
+        offer_routes(
+            variant.tiers,
+            variant.pass_price_cents,
+            parts.tier_allowance,
+            takes_payments=settings.stripe_secret_key is not None,
+        ),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),
         payment_routes(

@@ -163,7 +163,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/agents/sales-director": "Overview",
         "/servers": "notes",
         f"/servers/{server}": "are new or changed",
-        "/money": "Movements",
+        "/money": "Transactions",
         "/settings/profile": "With Rota since",
         "/settings/appearance": "Theme",
         "/settings/sessions": "Active sessions",

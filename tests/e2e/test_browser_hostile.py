@@ -270,6 +270,6 @@ async def test_names_of_tasks_run_nothing_where_money_moves(
     assert refused <= 1
     async with reader(browser, shop_a, person) as tab:
         await tab.go("/money")
-        await expect(tab.page.get_by_role("table", name="Movements")).to_be_visible()
+        await expect(tab.page.get_by_role("table", name="Transactions")).to_be_visible()
         await tab.button(re.compile("^Show all")).first.click()
         await check(tab, "money")

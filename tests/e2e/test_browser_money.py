@@ -11,6 +11,7 @@ from rota.platform import ids
 from rota.platform.db import Database
 from tests.credits.world import CENT, end_run, spend, start_run
 from tests.e2e.browser import PHONE, Tab
+from tests.e2e.office import Office
 from tests.payments.stripe_server import DECLINED_CARD
 from tests.plans.world import World
 from tests.service import Person
@@ -31,8 +32,8 @@ def available(tab: Tab) -> Locator:
     return tab.page.get_by_role("region", name="Available now").locator(".money-big")
 
 
-def movements(tab: Tab) -> Locator:
-    return tab.page.get_by_role("region", name="Movements").get_by_role("row")
+def transactions(tab: Tab) -> Locator:
+    return tab.page.get_by_role("region", name="Transactions").get_by_role("row")
 
 
 def plan(tab: Tab) -> Locator:
@@ -58,14 +59,29 @@ async def test_a_person_pays_after_a_declined_card_and_sees_the_money(
         await tab.pay("4242 4242 4242 4242")
         await expect(available(tab)).to_have_text("$5.00")
         await tab.says("The top-up has arrived")
-        await expect(movements(tab).nth(1)).to_contain_text("Top-up")
-        await expect(movements(tab).nth(1)).to_contain_text("$5.00")
+        await expect(transactions(tab).nth(1)).to_contain_text("Top-up")
+        await expect(transactions(tab).nth(1)).to_contain_text("$5.00")
         # The message appears once, not again after a reload.
         assert tab.path == "/money"
         await tab.page.reload()
         await expect(available(tab)).to_have_text("$5.00")
         await expect(tab.page.get_by_text("has arrived")).to_have_count(0)
     assert (await person.get("/api/credits/balance")).json()["totalLoadedCents"] == 500
+
+
+async def test_nothing_is_for_sale_where_the_service_takes_no_payments(
+    office: Office, tab: Tab
+) -> None:
+    person = await office.service.sign_in()
+    plans = (await person.get("/api/plans")).json()
+    assert plans["takesPayments"] is False
+    await tab.enter(person.subject, "/money")
+    await expect(tab.page.get_by_text("To get more credit, ask the operator")).to_be_visible()
+    buying = re.compile("Top up|Subscribe|Change|Buy")
+    await expect(tab.page.locator("main").get_by_role("button", name=buying)).to_have_count(0)
+    if office.service.variant == "a":
+        await expect(plan(tab)).to_contain_text("To change the plan, ask the operator")
+        await expect(tab.link("See plans")).to_be_visible()
 
 
 async def test_a_person_who_cancels_the_payment_is_not_charged(
@@ -247,7 +263,7 @@ async def run_a_task(world: World, person: Person) -> UUID:
     return run.task_id
 
 
-async def test_every_cent_of_a_task_is_in_the_movements_and_in_the_chart(
+async def test_every_cent_of_a_task_is_in_the_transactions_and_in_the_chart(
     browser: Browser, shop_a: World
 ) -> None:
     person = await shop_a.service.sign_in()
@@ -255,7 +271,7 @@ async def test_every_cent_of_a_task_is_in_the_movements_and_in_the_chart(
     await person.get("/api/credits/balance")
     await run_a_task(shop_a, person)
     async with money_of(browser, shop_a, person) as tab:
-        rows = movements(tab)
+        rows = transactions(tab)
         for at, kind in enumerate(("Release", "Charge", "Hold", "Allowance"), 1):
             await expect(rows.nth(at)).to_contain_text(kind)
         await expect(rows.nth(2)).to_contain_text("$0.0123")

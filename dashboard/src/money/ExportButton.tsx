@@ -6,7 +6,7 @@ import { count } from '../ui/format';
 import { toast } from '../ui/toast';
 import { toCsv } from './csv';
 import { once } from './ledger';
-import { fetchMovements } from './queries';
+import { fetchTransactions } from './queries';
 import { strings } from './strings';
 
 const ROWS_AT_MOST = 10_000;
@@ -15,7 +15,7 @@ const ROWS_PER_REQUEST = 100;
 // The mark at the start makes spreadsheets read the file as UTF-8.
 const UTF_8_MARK = '\uFEFF';
 
-/** Reads all movements of the filter, at most 10,000, and saves them as CSV. */
+/** Reads all transactions of the filter, at most 10,000, and saves them as CSV. */
 export function ExportButton({
   kind,
   onError,
@@ -44,7 +44,7 @@ export function ExportButton({
       const rows: Transaction[] = [];
       let total = 1;
       for (let at = 0; at < Math.min(total, ROWS_AT_MOST); at += ROWS_PER_REQUEST) {
-        const page = await fetchMovements(kind, at, ROWS_PER_REQUEST);
+        const page = await fetchTransactions(kind, at, ROWS_PER_REQUEST);
         if (reading.current !== mine) return;
         rows.push(...page.transactions);
         total = page.total;
@@ -52,7 +52,7 @@ export function ExportButton({
         setProgress({ read: rows.length, of: Math.min(total, ROWS_AT_MOST) });
       }
       const found = once(rows);
-      download(`movements-${today()}.csv`, 'text/csv', UTF_8_MARK, toCsv(found));
+      download(`transactions-${today()}.csv`, 'text/csv', UTF_8_MARK, toCsv(found));
       toast(
         total > ROWS_AT_MOST
           ? strings.exportedNewest(count(found.length), count(total))

@@ -6,14 +6,14 @@ import { TopBar } from '../shell/TopBar';
 import { buttonClass } from '../ui/Button';
 import { Balance } from './Balance';
 import { Holds } from './Holds';
-import { Movements } from './Movements';
 import { Pass } from './Pass';
 import { PaymentArrival } from './PaymentArrival';
 import { Plan } from './Plan';
 import { liveOf, planTitle } from './planRules';
-import { subscriptionQuery } from './queries';
+import { offerQuery, subscriptionQuery } from './queries';
 import { Spending } from './Spending';
 import { strings } from './strings';
+import { Transactions } from './Transactions';
 
 /** What is left, what is held by which task, and where each cent went. */
 export function MoneyScreen() {
@@ -32,7 +32,7 @@ export function MoneyScreen() {
         <Spending />
         {me?.variant === 'A' && <Plan />}
         {me?.variant === 'B' && <Pass />}
-        <Movements />
+        <Transactions />
       </div>
     </main>
   );
@@ -44,6 +44,8 @@ function PlanHint() {
   const { data: me } = useQuery(meQuery);
   const sells = me?.variant === 'A';
   const { data } = useQuery({ ...subscriptionQuery, enabled: sells });
+  const { data: offer } = useQuery({ ...offerQuery, enabled: sells });
+  const mayChange = me?.account.role !== 'member' && offer?.takesPayments;
   if (!sells || !data) return null;
   return (
     <span className="row push not-phone">
@@ -57,7 +59,7 @@ function PlanHint() {
         search={(now) => now}
         hash="plan"
       >
-        {me.account.role === 'member' ? strings.seePlans : strings.changePlan}
+        {mayChange ? strings.changePlan : strings.seePlans}
       </Link>
     </span>
   );

@@ -88,7 +88,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
           <p>{passNote(billing, trial, price)}</p>
           <p className="small soft">{strings.pass.gives}</p>
         </div>
-        {!isLive && (
+        {!isLive && offer?.takesPayments && (
           <Button busy={checkout.isPending} onClick={buy}>
             {price === null ? strings.pass.buy : strings.pass.buyFor(monthly(price))}
           </Button>

@@ -56,7 +56,8 @@ function Choices({ live, account }: { live: Subscription | null; account: Accoun
   const [chosen, setChosen] = useState<PlanOffer | null>(null);
   const [cancelling, setCancelling] = useState(false);
   const resume = useResumePlan();
-  const mayChange = account.role !== 'member';
+  const mayPay = account.role !== 'member';
+  const mayChange = mayPay && offer?.takesPayments === true;
   const problem = error ?? resume.error;
   return (
     <>
@@ -96,7 +97,10 @@ function Choices({ live, account }: { live: Subscription | null; account: Accoun
           )}
         </div>
       )}
-      {!mayChange && <p className="card-foot tiny faint">{strings.adminsOnly}</p>}
+      {!mayPay && <p className="card-foot tiny faint">{strings.adminsOnly}</p>}
+      {offer && mayPay && !mayChange && (
+        <p className="card-foot tiny faint">{strings.planByOperator}</p>
+      )}
       {chosen && offer && (
         <PlanDialog plan={chosen} plans={offer.plans} live={live} onClose={() => setChosen(null)} />
       )}

@@ -20,8 +20,8 @@ const tones: Partial<Record<Transaction['kind'], 'good' | 'bad' | 'wait'>> = {
   dispute: 'bad',
 };
 
-export function MovementRow({ movement }: { movement: Transaction }) {
-  const { kind, createdAt, amountMicros } = movement;
+export function TransactionRow({ transaction }: { transaction: Transaction }) {
+  const { kind, createdAt, amountMicros } = transaction;
   const fine = kind === 'charge';
   const whole = !fine && isWholeCents(amountMicros);
   return (
@@ -35,7 +35,7 @@ export function MovementRow({ movement }: { movement: Transaction }) {
         <Badge tone={tones[kind]}>{strings.kinds[kind]}</Badge>
       </td>
       <td className="mv-what">
-        <For movement={movement} />
+        <For transaction={transaction} />
       </td>
       <td
         className={amountMicros > 0 ? 'end money money-in' : 'end money'}
@@ -43,18 +43,22 @@ export function MovementRow({ movement }: { movement: Transaction }) {
       >
         <span className={whole ? 'mv-whole' : undefined}>{signed(amountMicros, fine)}</span>
       </td>
-      <td className="end money soft mv-bal" title={exactUsd(movement.availableAfterMicros)}>
-        {isFromHold(movement) ? strings.fromHold : <Cents value={movement.availableAfterCents} />}
+      <td className="end money soft mv-bal" title={exactUsd(transaction.availableAfterMicros)}>
+        {isFromHold(transaction) ? (
+          strings.fromHold
+        ) : (
+          <Cents value={transaction.availableAfterCents} />
+        )}
       </td>
     </tr>
   );
 }
 
-function For({ movement }: { movement: Transaction }) {
+function For({ transaction }: { transaction: Transaction }) {
   const account = useAccount();
   const face = useAgentFaces();
-  const { taskId, taskName, agent, step, kind } = movement;
-  const parts = details(movement);
+  const { taskId, taskName, agent, step, kind } = transaction;
+  const parts = details(transaction);
   const second = agent ? [face(agent).name, ...parts] : parts;
   const after = [step !== null && strings.step(step), kind === 'release' && strings.ended]
     .filter(Boolean)
@@ -72,7 +76,7 @@ function For({ movement }: { movement: Transaction }) {
             {after && ` · ${after}`}
           </>
         ) : (
-          <SafeText>{movement.description}</SafeText>
+          <SafeText>{transaction.description}</SafeText>
         )}
       </p>
       {second.length > 0 && (

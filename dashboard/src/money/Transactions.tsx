@@ -8,21 +8,21 @@ import { Menu } from '../ui/Menu';
 import { ErrorNotice } from '../ui/Notice';
 import { ExportButton } from './ExportButton';
 import { filterLabel, filters, kindsOf, once } from './ledger';
-import { MovementRow } from './MovementRow';
-import { movementsQuery } from './queries';
+import { transactionsQuery } from './queries';
 import { strings } from './strings';
+import { TransactionRow } from './TransactionRow';
 
 const route = getRouteApi('/$account/money');
 
-/** Every movement of money, the newest first. */
-export function Movements() {
+/** Every transaction of money, the newest first. */
+export function Transactions() {
   const id = useId();
   const kinds = kindsOf(route.useSearch().kind);
   const navigate = route.useNavigate();
   const [exportError, setExportError] = useState<unknown>(null);
   const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage, isPlaceholderData } =
-    useInfiniteQuery(movementsQuery(kinds));
-  const movements = once(data?.pages.flatMap((page) => page.transactions) ?? []);
+    useInfiniteQuery(transactionsQuery(kinds));
+  const transactions = once(data?.pages.flatMap((page) => page.transactions) ?? []);
   const total = data?.pages.at(-1)?.total ?? 0;
   const show = (kind: string | undefined) =>
     navigate({ search: (now) => ({ ...now, kind }), replace: true, resetScroll: false });
@@ -30,7 +30,7 @@ export function Movements() {
   return (
     <section className="card" aria-labelledby={id}>
       <div className="card-head">
-        <h2 id={id}>{strings.movements}</h2>
+        <h2 id={id}>{strings.transactions}</h2>
         <span className="row push">
           <Menu
             label={strings.filterLabel(filterLabel(kinds))}
@@ -53,8 +53,10 @@ export function Movements() {
         </div>
       )}
       {!data && !error && <Loading />}
-      {data && movements.length === 0 && <None filtered={kinds !== undefined} onShowAll={show} />}
-      {movements.length > 0 && (
+      {data && transactions.length === 0 && (
+        <None filtered={kinds !== undefined} onShowAll={show} />
+      )}
+      {transactions.length > 0 && (
         <>
           <table className="table table-mv" aria-labelledby={id} aria-busy={isPlaceholderData}>
             <thead>
@@ -71,13 +73,13 @@ export function Movements() {
               </tr>
             </thead>
             <tbody>
-              {movements.map((movement) => (
-                <MovementRow key={movement.id} movement={movement} />
+              {transactions.map((transaction) => (
+                <TransactionRow key={transaction.id} transaction={transaction} />
               ))}
             </tbody>
           </table>
           <div className="card-foot small soft row">
-            <span>{strings.shownOf(count(movements.length), count(total))}</span>
+            <span>{strings.shownOf(count(transactions.length), count(total))}</span>
             {hasNextPage && (
               <span className="push">
                 <Button size="s" busy={isFetchingNextPage} onClick={() => fetchNextPage()}>
@@ -109,7 +111,7 @@ function None({
           </button>
         </p>
       ) : (
-        <p>{strings.noMovements}</p>
+        <p>{strings.noTransactions}</p>
       )}
     </div>
   );

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { toCsv } from './csv';
 import { details, isFromHold, kindsOf, once } from './ledger';
 
-const movement = (changes: Partial<Transaction>): Transaction => ({
+const transaction = (changes: Partial<Transaction>): Transaction => ({
   id: 'txn_1',
   kind: 'charge',
   createdAt: '2026-11-12T08:29:01Z',
@@ -26,7 +26,7 @@ const movement = (changes: Partial<Transaction>): Transaction => ({
 });
 
 it('writes exact amounts, quotes text and disarms formulas', () => {
-  const csv = toCsv([movement({ taskName: '=HYPERLINK("http://x"),\n' })]);
+  const csv = toCsv([transaction({ taskName: '=HYPERLINK("http://x"),\n' })]);
   const [header, ...rest] = csv.split('\r\n');
   expect(header?.split(',').slice(0, 4)).toEqual(['id', 'time', 'kind', 'amount_usd']);
   expect(rest.join('\r\n')).toContain('txn_1,2026-11-12T08:29:01Z,charge,-0.073201,46.670000,');
@@ -34,8 +34,8 @@ it('writes exact amounts, quotes text and disarms formulas', () => {
 });
 
 it('says where money came from', () => {
-  expect(isFromHold(movement({}))).toBe(true);
-  const hold = movement({
+  expect(isFromHold(transaction({}))).toBe(true);
+  const hold = transaction({
     kind: 'hold',
     model: null,
     priceVersion: null,
@@ -46,8 +46,8 @@ it('says where money came from', () => {
   expect(details(hold)).toEqual(['run 2', 'from the allowance and the top-up']);
 });
 
-it('shows each movement once, and only kinds that exist', () => {
-  expect(once([movement({}), movement({}), movement({ id: 'txn_2' })])).toHaveLength(2);
+it('shows each transaction once, and only kinds that exist', () => {
+  expect(once([transaction({}), transaction({}), transaction({ id: 'txn_2' })])).toHaveLength(2);
   expect(kindsOf('hold,nonsense,release')).toBe('hold,release');
   expect(kindsOf('nonsense')).toBeUndefined();
 });

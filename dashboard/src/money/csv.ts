@@ -1,7 +1,7 @@
-/** Movements as a table for spreadsheets. */
+/** Transactions as a table for spreadsheets. */
 import type { Transaction } from '@rota/sdk';
 
-const columns: [string, (movement: Transaction) => string | number | null][] = [
+const columns: [string, (transaction: Transaction) => string | number | null][] = [
   ['id', (m) => m.id],
   ['time', (m) => m.createdAt],
   ['kind', (m) => m.kind],
@@ -39,10 +39,10 @@ function cell(value: string | number | null): string {
   return /[",\r\n]/.test(written) ? `"${written.replaceAll('"', '""')}"` : written;
 }
 
-export function toCsv(movements: Transaction[]): string {
+export function toCsv(transactions: Transaction[]): string {
   const lines = [
     columns.map(([name]) => name),
-    ...movements.map((movement) => columns.map(([, value]) => cell(value(movement)))),
+    ...transactions.map((transaction) => columns.map(([, value]) => cell(value(transaction)))),
   ];
   return `${lines.map((line) => line.join(',')).join('\r\n')}\r\n`;
 }

@@ -48,7 +48,7 @@ export const utcDay = (day: string): string => utcLongFormat.format(new Date(day
 /** "12 Nov" of a day in UTC. */
 export const utcShortDay = (day: string): string => utcShortFormat.format(new Date(day));
 
-/** The time of a movement: to the second today, with the weekday this week, then with the day. */
+/** The time of a transaction: to the second today, with the weekday this week, then with the day. */
 export function ledgerTime(iso: string, now = new Date()): string {
   const date = new Date(iso);
   if (date.toDateString() === now.toDateString()) return secondsFormat.format(date);

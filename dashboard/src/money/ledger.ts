@@ -41,9 +41,9 @@ function source({ changes, kind }: Transaction): string | null {
   return kind === 'hold' || kind === 'charge' ? strings.from(names) : strings.backTo(names);
 }
 
-/** The line below what a movement was for. The agent's name stands before it. */
-export function details(movement: Transaction): string[] {
-  const { kind, changes, run, model, estimated, priceVersion, reference } = movement;
+/** The line below what a transaction was for. The agent's name stands before it. */
+export function details(transaction: Transaction): string[] {
+  const { kind, changes, run, model, estimated, priceVersion, reference } = transaction;
   const parts: (string | null)[] = [];
   if (run !== null && run > 1) parts.push(strings.run(run));
   if (kind === 'charge') {
@@ -51,7 +51,7 @@ export function details(movement: Transaction): string[] {
     parts.push(priceVersion && strings.prices(priceVersion));
     if (changes.held === 0) parts.push(strings.late);
   }
-  if (kind === 'hold' || kind === 'release') parts.push(source(movement));
+  if (kind === 'hold' || kind === 'release') parts.push(source(transaction));
   if (reference) parts.push(reference);
   if (changes.owed > 0) parts.push(strings.paidOwed);
   if (changes.owed < 0) parts.push(strings.becameOwed);
@@ -66,7 +66,7 @@ export const isFromHold = ({ changes }: Transaction): boolean =>
   changes.allowance === 0 && changes.topUp === 0 && changes.held !== 0;
 
 /** Entries of several pages once each: while pages are read, new entries move older ones on. */
-export function once(movements: Transaction[]): Transaction[] {
+export function once(transactions: Transaction[]): Transaction[] {
   const seen = new Set<string>();
-  return movements.filter(({ id }) => !seen.has(id) && seen.add(id));
+  return transactions.filter(({ id }) => !seen.has(id) && seen.add(id));
 }

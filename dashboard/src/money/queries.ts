@@ -7,7 +7,7 @@ import type { PaymentKind } from './checkout';
 
 export type Grouping = 'agent' | 'model' | 'total';
 
-/** Movements on a page. */
+/** Transactions on a page. */
 const PAGE = 25;
 
 export const forecastQuery = queryOptions({
@@ -32,15 +32,15 @@ export const usageQuery = (grouping: Grouping) =>
   });
 
 /** `kinds` are separated by commas. Without them, all are read. */
-export const fetchMovements = (kinds: string | undefined, offset: number, limit: number) =>
+export const fetchTransactions = (kinds: string | undefined, offset: number, limit: number) =>
   api.credits
     .transactions({ kind: kinds?.split(',') as TransactionKind[] | undefined, offset, limit })
     .firstPage();
 
-export const movementsQuery = (kinds: string | undefined) =>
+export const transactionsQuery = (kinds: string | undefined) =>
   infiniteQueryOptions({
-    queryKey: [...keys.money, 'movements', kinds ?? 'all'],
-    queryFn: ({ pageParam }) => fetchMovements(kinds, pageParam, PAGE),
+    queryKey: [...keys.money, 'transactions', kinds ?? 'all'],
+    queryFn: ({ pageParam }) => fetchTransactions(kinds, pageParam, PAGE),
     initialPageParam: 0,
     getNextPageParam: (last, pages) =>
       pages.length * PAGE < last.total ? pages.length * PAGE : undefined,

@@ -32,6 +32,8 @@ export const strings = {
   // Balance
   availableNow: 'Available now',
   topUp: 'Top up',
+  seeBalance: 'See the balance',
+  creditByOperator: 'To get more credit, ask the operator of this service.',
   allowanceLeft: 'Allowance left',
   topUpBalance: 'Top-up',
   heldByTasks: 'Held by tasks',
@@ -125,8 +127,8 @@ export const strings = {
   dayUtc: 'Day (UTC)',
   spendingTable: 'Spending by day',
 
-  // Movements
-  movements: 'Movements',
+  // Transactions
+  transactions: 'Transactions',
   kinds,
   allKinds: 'All kinds',
   filter: {
@@ -159,14 +161,14 @@ export const strings = {
   backTo: (names: string) => `back to ${names}`,
   shownOf: (shown: string, total: string) => `${shown} of ${total}`,
   showMore: 'Show more',
-  noneOfKind: 'No movements of this kind.',
+  noneOfKind: 'No transactions of this kind.',
   showAll: 'Show all kinds',
-  noMovements: 'No transactions yet. Top-ups, holds and charges appear here.',
+  noTransactions: 'No transactions yet. Top-ups, holds and charges appear here.',
   export: 'Export',
   exporting: (read: string, of: string) => `Reading ${read} of ${of}…`,
-  exported: (rows: string) => `${rows} movements saved as CSV`,
+  exported: (rows: string) => `${rows} transactions saved as CSV`,
   exportedNewest: (rows: string, total: string) =>
-    `The newest ${rows} of ${total} movements saved as CSV`,
+    `The newest ${rows} of ${total} transactions saved as CSV`,
 
   // Plans
   plan: 'Plan',
@@ -236,6 +238,7 @@ export const strings = {
   resumeHint: 'Resume the plan to keep it or to change it.',
   planContinues: 'The plan continues',
   tierIs: (tier: string) => `${tier} tier`,
+  planByOperator: 'To change the plan, ask the operator of this service.',
   tierByOperator: 'The operator of this service sets the tier of an account.',
   pass: {
     title: 'Connect pass',

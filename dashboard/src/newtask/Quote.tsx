@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { needsCompany } from '../agents/tiers';
 import { meQuery } from '../api/queries';
+import { TopUpLink } from '../money/TopUpLink';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { cents, roundedDown } from '../ui/format';
@@ -61,7 +62,6 @@ function Gates({ agent, quote }: { agent: AgentDetails; quote: QuoteData }) {
 }
 
 function Balance({ quote, tasks }: { quote: QuoteData } & Tasks) {
-  const account = useAccount();
   const available = roundedDown(quote.balance.availableUsd);
   const many = Math.max(tasks ?? 1, 1);
   const budget = cents(quote.budgetCents * many);
@@ -80,11 +80,7 @@ function Balance({ quote, tasks }: { quote: QuoteData } & Tasks) {
           {isCovered ? strings.held(budget, available) : strings.missing(budget, available)}{' '}
           {quote.balance.paidByParent && strings.byParent}
           {!isCovered && many > 1 && `${strings.coversSome(covered)} `}
-          {!isCovered && (
-            <Link className="link" to="/$account/money" params={{ account }}>
-              {strings.topUp}
-            </Link>
-          )}
+          {!isCovered && <TopUpLink className="link" />}
         </p>
       </div>
     </li>

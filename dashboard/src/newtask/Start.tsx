@@ -1,5 +1,6 @@
 import { type AgentDetails, APIError, type Quote } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
+import { TopUpLink } from '../money/TopUpLink';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
 import { Cents } from '../ui/Money';
@@ -18,15 +19,18 @@ export function StartError({ error }: { error: unknown }) {
   const account = useAccount();
   if (!error) return null;
   const status = error instanceof APIError ? error.status : 0;
-  const way = { 402: strings.topUp, 403: strings.seePlans }[status];
   return (
     <ErrorNotice
       error={error}
       actions={
-        way && (
-          <Link className={buttonClass({})} to="/$account/money" params={{ account }}>
-            {way}
-          </Link>
+        status === 402 ? (
+          <TopUpLink className={buttonClass({})} />
+        ) : (
+          status === 403 && (
+            <Link className={buttonClass({})} to="/$account/money" params={{ account }} hash="plan">
+              {strings.seePlans}
+            </Link>
+          )
         )
       }
     />

@@ -115,7 +115,6 @@ export const strings = {
     covered
       ? `That is enough for the first ${count(covered)}. The others will not be created.`
       : 'None of them will be created.',
-  topUp: 'Top up',
 
   start: 'Start task',
   send: 'Create task',

@@ -173,7 +173,7 @@ export const scopeGroups: {
     scopes: [
       {
         scope: 'billing:read',
-        label: 'Read balance and movements',
+        label: 'Read balance and transactions',
         does: 'Credits, usage and the plan.',
       },
       {

@@ -1,7 +1,6 @@
 import type { ForkTask } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { useAccount } from '../shell/account';
+import { TopUpLink } from '../money/TopUpLink';
 import { cents, roundedDown } from '../ui/format';
 import { ErrorNotice } from '../ui/Notice';
 import { forkQuoteQuery } from './forks';
@@ -11,7 +10,6 @@ const { fork: words } = strings;
 
 /** What the fork holds of the balance. */
 export function ForkQuote({ id, body }: { id: string; body: ForkTask }) {
-  const account = useAccount();
   const { data, error } = useQuery(forkQuoteQuery(id, body));
   if (error) return <ErrorNotice error={error} />;
   if (!data) return <p className="small soft">{words.quoting}</p>;
@@ -20,10 +18,7 @@ export function ForkQuote({ id, body }: { id: string; body: ForkTask }) {
   if (balance.covered) return <p className="small soft">{words.held(...amounts)}</p>;
   return (
     <p className="small">
-      {words.missing(...amounts)}{' '}
-      <Link className="link" to="/$account/money" params={{ account }}>
-        {strings.topUp}
-      </Link>
+      {words.missing(...amounts)} <TopUpLink className="link" />
     </p>
   );
 }

@@ -152,7 +152,6 @@ export const strings = {
   textChanged: 'The text has changed since its run was approved.',
   retried: 'The task runs again',
   noCredit: 'Your balance does not cover the budget of this run.',
-  topUp: 'Top up',
 
   writes: 'What the model is writing',
   writesStep: (step: number) => `Writing step ${step}`,

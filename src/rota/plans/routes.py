@@ -45,18 +45,23 @@ def tier_routes(purchases: Purchases) -> APIRouter:
 
 
 def offer_routes(
-    tiers: Sequence[Tier], pass_cents: int | None, tier_allowance: TierAllowance
+    tiers: Sequence[Tier],
+    pass_cents: int | None,
+    tier_allowance: TierAllowance,
+    *,
+    takes_payments: bool,
 ) -> APIRouter:
     router = secured_router("Subscriptions")
     offer = PlansResponse(
         plans=[PlanOffer.of(tier, tier_allowance) for tier in tiers],
         connect_pass=None if pass_cents is None else PassOffer(price_cents=pass_cents),
+        takes_payments=takes_payments,
     )
 
     @router.get("/api/plans", summary="List the plans")
     async def list_plans(caller: AnyCaller) -> PlansResponse:
         """Returns the tiers of this deployment, from the lowest to the highest, with what each
-        costs and gives. Any credential can call this."""
+        costs and gives, and whether it can be bought here. Any credential can call this."""
         return offer
 
     return router

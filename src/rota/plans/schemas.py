@@ -176,6 +176,14 @@ class PlansResponse(Wire):
     connect_pass: Annotated[
         PassOffer | None, doc("The connect pass. Null if this deployment does not sell it.", None)
     ]
+    takes_payments: Annotated[
+        bool,
+        doc(
+            "Whether the balance can be topped up and plans can be bought. If not, the operator "
+            "grants credit and sets tiers.",
+            True,
+        ),
+    ]
 
 
 class PassCheckoutResponse(Wire):

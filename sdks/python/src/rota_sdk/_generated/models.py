@@ -2830,6 +2830,10 @@ class PlansResponse(Model):
     """The tiers, from the lowest to the highest."""
     connect_pass: PassOffer | None
     """The connect pass. Null if this deployment does not sell it."""
+    takes_payments: bool
+    """Whether the balance can be topped up and plans can be bought. If not, the operator grants
+    credit and sets tiers.
+    """
 
 
 class PutNotifications(Body):
