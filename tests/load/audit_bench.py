@@ -71,7 +71,7 @@ async def measure(clients: list[RawClient], sent: list[bytes], requests: int) ->
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--requests", type=int, default=200)
+    parser.add_argument("--requests", type=int, default=800)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     raise SystemExit(asyncio.run(main(options.requests, options.rounds)))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 from uuid import UUID
 
 from prometheus_client import Counter
@@ -34,6 +34,7 @@ MAX_DETAILS_CHARACTERS = 4_000
 _SALT = 16
 
 ENTRIES = Counter("rota_audit_entries_total", "Audit entries, by the kind of the actor.", ["actor"])
+_COUNTERS = {kind: ENTRIES.labels(kind) for kind in ACTOR_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,7 @@ class Sealed(Protocol):
     def commitment(self) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry that has no place in the chain yet."""
 
     account_id: UUID
@@ -171,9 +171,11 @@ def linked(previous: bytes, sequence: int, digest: bytes) -> bytes:
     return hashlib.sha256(previous + sequence.to_bytes(8, "big") + digest).digest()
 
 
-def append_statements(entries: Sequence[Entry], bound_to: UUID | None) -> str:
+def append_statements(
+    entries: Sequence[Entry], bound_to: UUID | None, *, as_arrays: bool = False
+) -> str:
     """Statements that append the entries, each with a semicolon. `bound_to` is the account of the
-    transaction.
+    transaction. `as_arrays` uses the function for several entries in any case.
 
     They are sent together with COMMIT, in one message, so the head of the chain is locked last and
     as briefly as possible. Such a message has no arguments, so the values are literals.
@@ -184,8 +186,33 @@ def append_statements(entries: Sequence[Entry], bound_to: UUID | None) -> str:
             statements += f"SET LOCAL rota.account_id = '{account_id}'; "
             bound_to = account_id
         own = [entry for entry in entries if entry.account_id == account_id]
-        statements += f"SELECT append_audit('{account_id}', {_arrays(own)}); "
+        if as_arrays or len(own) > 1:
+            statements += f"SELECT append_audit('{account_id}', {_arrays(own)}); "
+        else:
+            statements += f"CALL append_audit_entry('{account_id}', {_values(own[0])}); "
     return statements
+
+
+def _values(entry: Entry) -> str:
+    """The entry as arguments of `append_audit_entry`."""
+    user = f"'{entry.user_id}'" if entry.user_id else "NULL"
+    return (
+        f"'{entry.at.isoformat()}', '{entry.actor}', {user}, {_text(entry.via)}, "
+        f"{_text(entry.action)}, {_text(entry.resource)}, {_bytes(entry.commitment)}, "
+        f"{_bytes(entry.salt)}, {_text(entry.private)}, {_bytes(digest_of(entry))}"
+    )
+
+
+def _text(text: str | None) -> str:
+    """A string in SQL, in a form that does not depend on the settings of the server."""
+    if text is None:
+        return "NULL"
+    doubled = text.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{doubled}'"
+
+
+def _bytes(data: bytes) -> str:
+    return f"E'\\\\x{data.hex()}'"
 
 
 def _arrays(entries: Sequence[Entry]) -> str:
@@ -206,13 +233,12 @@ def _arrays(entries: Sequence[Entry]) -> str:
 
 
 def _literal(texts: Iterable[str | None]) -> str:
-    """An array of strings in SQL, in a form that does not depend on the settings of the server.
+    """An array of strings in SQL.
 
     It is one constant. `ARRAY['…']` would be an expression, which takes longer to parse.
     """
     items = ["NULL" if text is None else f'"{_escaped(text)}"' for text in texts]
-    array = f"{{{','.join(items)}}}".replace("\\", "\\\\").replace("'", "''")
-    return f"E'{array}'"
+    return _text(f"{{{','.join(items)}}}")
 
 
 def _escaped(text: str) -> str:
@@ -222,4 +248,4 @@ def _escaped(text: str) -> str:
 def count(entries: Sequence[Entry]) -> None:
     """Counts entries that were committed."""
     for entry in entries:
-        ENTRIES.labels(entry.actor).inc()
+        _COUNTERS[entry.actor].inc()

@@ -375,5 +375,6 @@ async def record(connection: Any, action: str, details: Mapping[str, Any]) -> No
     """Appends an audit entry about the installation in a transaction of the owner. It must be the
     last statement of the transaction."""
     entry = audit.Entry.of(audit.INSTALLATION, None, action, None, details)
-    await connection.execute(audit.append_statements([entry], None))
+    # Migrations do this before the procedure for one entry exists.
+    await connection.execute(audit.append_statements([entry], None, as_arrays=True))
     audit.count([entry])
