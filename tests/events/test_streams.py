@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
@@ -13,9 +14,11 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
+from rota.auth.authenticator import Authenticator
 from rota.events import journal, stream
 from rota.events.fanout import Fanout
 from rota.platform.db import Database
+from rota.platform.errors import RateLimited
 from tests.events.reader import Message, Reader
 from tests.limits.server import RedisServer
 from tests.service import Person, Service
@@ -217,6 +220,76 @@ async def test_a_reader_that_is_catching_up_is_checked_too(
         async with asyncio.timeout(10):
             await reader.to_end()
     assert len(reader.messages) < 50
+
+
+LOOKUPS = {"session": "_load_session_caller", "key": "_load_key_caller"}
+
+
+async def signed_in_with(board: Service, credential: str) -> Person:
+    return await (board.sign_in() if credential == "session" else newcomer(board))
+
+
+@pytest.mark.parametrize("credential", LOOKUPS)
+async def test_the_streams_of_an_account_share_what_they_poll(
+    board: Service, monkeypatch: pytest.MonkeyPatch, credential: str
+) -> None:
+    person = await signed_in_with(board, credential)
+    calls: Counter[str] = Counter()
+
+    def counted(where: Any, name: str) -> None:
+        real = getattr(where, name)
+
+        async def count(*given: Any) -> Any:
+            calls[name] += 1
+            return await real(*given)
+
+        monkeypatch.setattr(where, name, count)
+
+    async with AsyncExitStack() as readers:
+        for _ in range(20):
+            reader = Reader.open(board.settings.port, person.token, "/api/events")
+            await (await readers.enter_async_context(reader)).read()
+        # Their first polls are over.
+        await asyncio.sleep(2 * stream.POLL_EVERY_S)
+        counted(Authenticator, LOOKUPS[credential])
+        counted(stream.Streams, "last_sequence")
+        counted(stream.Streams, "_read_once")
+        began = time.monotonic()
+        await asyncio.sleep(4 * stream.POLL_EVERY_S)
+        polls = (time.monotonic() - began) / stream.POLL_EVERY_S + 1
+    assert 3 <= calls[LOOKUPS[credential]] <= polls
+    assert 3 <= calls["last_sequence"] <= polls
+    assert calls["_read_once"] == 0
+
+
+@pytest.mark.parametrize("credential", LOOKUPS)
+async def test_a_busy_database_ends_no_stream_and_shows_no_unchecked_client_an_event(
+    board: Service, db: Database, monkeypatch: pytest.MonkeyPatch, credential: str
+) -> None:
+    person = await signed_in_with(board, credential)
+    refused, is_busy = asyncio.Event(), True
+    load = getattr(Authenticator, LOOKUPS[credential])
+
+    async def refuse(*given: Any) -> Any:
+        if not is_busy:
+            return await load(*given)
+        refused.set()
+        raise RateLimited("Too many requests of this account wait.")
+
+    async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
+        await reader.read()
+        monkeypatch.setattr(Authenticator, LOOKUPS[credential], refuse)
+        async with asyncio.timeout(10):
+            await refused.wait()
+        async with db.write(person.user_id) as tx:
+            await journal.append(tx, "task.test", {})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2 * stream.POLL_EVERY_S):
+                await reader.until(1)
+        assert reader.messages == []
+        is_busy = False
+        async with asyncio.timeout(10):
+            await reader.until(1)
 
 
 async def test_events_are_numbered_without_gaps_under_twenty_writers(board: Service) -> None:

@@ -38,7 +38,7 @@ async def test_the_last_event_comes_with_the_task_that_it_ended() -> None:
     known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
     caller: Any = SimpleNamespace(account_id=uuid4())
 
-    async def still_allowed(now: bool) -> bool:
+    async def still_allowed(since: float | None) -> bool:
         return True
 
     changes = Following(journal, journal).changes(caller, known, still_allowed)

@@ -69,16 +69,16 @@ class AccessTokens:
         selection: str | None,
         address: str | None = None,
         *,
-        fresh: bool = False,
+        since: float | None = None,
     ) -> Caller:
         """As the Authenticator does. It also finds callers that `check_program` refuses, so that
         their requests count toward their account."""
         text = bearer_token(authorization)
         if text.startswith(secrets.PREFIX) or _is_session_token(text):
             return await self._authenticator.authenticate(
-                authorization, selection, address, fresh=fresh
+                authorization, selection, address, since=since
             )
-        known = None if fresh else self._callers.get((text, selection))
+        known = self._callers.get((text, selection)) if since is None else None
         if known is not None and known[1] > time.time():
             return known[0]
         try:
@@ -123,16 +123,16 @@ def check_program(caller: Caller, path: str) -> Caller:
 
 def still_allowed(
     credentials: AccessTokens, request: Request, path: str, before: Caller, needs: allowed
-) -> Callable[[bool], Awaitable[bool]]:
+) -> Callable[[float | None], Awaitable[bool]]:
     """A function for a request that waits: whether its credential can still do this in the same
-    account. With True, what the process has cached does not count."""
+    account. With a moment, no look-up from before it counts."""
 
-    async def check(fresh: bool) -> bool:
+    async def check(since: float | None) -> bool:
         try:
             caller = await credentials.authenticate(
                 request.scope.get(AUTHORIZATION),
                 request.headers.get("x-service-account"),
-                fresh=fresh,
+                since=since,
             )
             needs.check(check_program(caller, path))
         except ApiError as error:

@@ -6,6 +6,8 @@ process within a second without messages between processes. Requests that need t
 the same time share it.
 """
 
+from collections.abc import Coroutine
+from typing import Any
 from uuid import UUID
 
 from rota.auth import queries, secrets
@@ -23,7 +25,7 @@ from rota.auth.key_lookup import KeyLookup
 from rota.auth.queries import AccountAccess, KeyOwner
 from rota.auth.tokens import SessionClaims, SessionTokens
 from rota.platform import cell, ids
-from rota.platform.cache import ExpiringCache, SharedCalls
+from rota.platform.cache import ExpiringCache, RecentCalls, SharedCalls
 from rota.platform.db import Database, ReadConnection
 from rota.platform.errors import AuthenticationFailed
 
@@ -52,6 +54,13 @@ class Authenticator:
         self._key_lookup = KeyLookup(db)
         self._loading_keys: SharedCalls[bytes, Caller | None] = SharedCalls()
         self._loading_sessions: SharedCalls[tuple[UUID, UUID, str | None], Caller] = SharedCalls()
+        # Look-ups of event streams. The streams of a credential share them.
+        self._recent_keys: RecentCalls[bytes, Caller | None] = RecentCalls(
+            max_items=10_000, max_age_s=1
+        )
+        self._recent_sessions: RecentCalls[tuple[UUID, UUID, str | None], Caller] = RecentCalls(
+            max_items=10_000, max_age_s=1
+        )
 
     async def authenticate(
         self,
@@ -59,19 +68,19 @@ class Authenticator:
         selection: str | None,
         address: str | None = None,
         *,
-        fresh: bool = False,
+        since: float | None = None,
     ) -> Caller:
         """The caller. `address` is the client's, which limits what failed look-ups cost. With
-        `fresh`, the look-up begins now: no result from before is used."""
+        `since`, a moment of the monotonic clock, no result of an earlier look-up is used."""
         token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
-            caller = await self._by_key(token, address, fresh)
+            caller = await self._by_key(token, address, since)
             if selection is not None and not selects(
                 selection, caller.account_id, caller.account_kind
             ):
                 raise KeyOfAnotherAccount(caller.account_id)
             return caller
-        return await self._by_session(token, selection, fresh)
+        return await self._by_session(token, selection, since)
 
     def forget_session(self, user_id: UUID, session_id: UUID) -> None:
         """Refuses an ended session immediately, also in requests that look it up now."""
@@ -90,7 +99,7 @@ class Authenticator:
             lambda _, caller: (caller.account_id, caller.user_id) == (account_id, user_id)
         )
 
-    async def _by_session(self, token: str, selection: str | None, fresh: bool) -> Caller:
+    async def _by_session(self, token: str, selection: str | None, since: float | None) -> Caller:
         try:
             claims = await self._tokens.verify(token)
         except BadToken:
@@ -103,15 +112,16 @@ class Authenticator:
             callers = {}
             self._sessions.put(session, callers)
         caller = callers.get(selection)
-        if caller is not None and not fresh:
+        if caller is not None and since is None:
             return caller
-        if fresh:
-            # Not with others: their look-up may have begun before what the caller knows of.
-            caller = await self._load_session_caller(claims, selection)
+
+        def load() -> Coroutine[Any, Any, Caller]:
+            return self._load_session_caller(claims, selection)
+
+        if since is None:
+            caller = await self._loading_sessions.run((*session, selection), load)
         else:
-            caller = await self._loading_sessions.run(
-                (*session, selection), lambda: self._load_session_caller(claims, selection)
-            )
+            caller = await self._recent_sessions.run((*session, selection), since, load)
         if self._refused.get(session):
             raise SessionTokenInvalid
         callers[selection] = caller
@@ -132,23 +142,25 @@ class Authenticator:
                 await queries.record_seen(tx, user_id, claims.session_id)
         return caller_with(user_id, access, scopes=None, session_id=claims.session_id)
 
-    async def _by_key(self, secret: str, address: str | None, fresh: bool) -> Caller:
+    async def _by_key(self, secret: str, address: str | None, since: float | None) -> Caller:
         named = secrets.cell_of(secret)
         if not secrets.is_well_formed(secret) or (named is not None and self._cell is None):
             raise ApiKeyInvalid
         cell.check("The API key", named, self._cell)
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
-        if caller is not None and not fresh:
+        if caller is not None and since is None:
             return caller
         if self._refused.get(secret_hash):
             raise ApiKeyInvalid
-        if fresh:
-            caller = await self._load_key_caller(secret_hash, address)
+
+        def load() -> Coroutine[Any, Any, Caller | None]:
+            return self._load_key_caller(secret_hash, address)
+
+        if since is None:
+            caller = await self._loading_keys.run(secret_hash, load)
         else:
-            caller = await self._loading_keys.run(
-                secret_hash, lambda: self._load_key_caller(secret_hash, address)
-            )
+            caller = await self._recent_keys.run(secret_hash, since, load)
         if caller is None:
             raise ApiKeyInvalid
         return caller

@@ -13,7 +13,7 @@ from rota.auth.routing import AUTHORIZATION, allowed, caller_of, secured_router
 from rota.events.access import sight_of
 from rota.events.schemas import Event, EventsResponse
 from rota.events.stream import StillAllowed, Streams
-from rota.platform.errors import ApiError
+from rota.platform.errors import ApiError, RateLimited
 from rota.platform.http.components import ref
 from rota.platform.http.schemas import Limit, QueryInt, Several, shared
 
@@ -73,14 +73,17 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
     before = caller_of(request.scope)
     shown = before.account_id, sight_of(before)
 
-    async def check(fresh: bool) -> bool:
+    async def check(since: float | None) -> bool:
         try:
             caller = await authenticator.authenticate(
                 request.scope.get(AUTHORIZATION),
                 request.headers.get("x-service-account"),
-                fresh=fresh,
+                since=since,
             )
-        except ApiError:
+        except ApiError as error:
+            # A busy or failing service says nothing about the credential.
+            if error.status >= 500 or isinstance(error, RateLimited):
+                raise
             return False
         # `X-Service-Account: company` can select another company after a removal.
         return (caller.account_id, sight_of(caller)) == shown

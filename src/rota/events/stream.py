@@ -10,6 +10,7 @@ have no id. When a step is finished, the client has its whole text, whatever was
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from uuid import UUID
@@ -24,6 +25,7 @@ from rota.events.access import Sight
 from rota.events.fanout import Fanout, Woken
 from rota.events.journal import Event
 from rota.events.live_watch import LiveWatch, Topic, Watcher
+from rota.platform.cache import RecentCalls
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import RateLimited, Unavailable
 
@@ -40,8 +42,9 @@ RETRY_AFTER_S = 5
 
 OPEN = Gauge("rota_event_streams", "Open event streams.")
 
-# Whether the client may still read. With True, what the process has cached does not count.
-StillAllowed = Callable[[bool], Awaitable[bool]]
+# Whether the client may still read. With a moment of the monotonic clock, no look-up from before it
+# counts.
+StillAllowed = Callable[[float | None], Awaitable[bool]]
 Sees = Callable[[Event], bool]
 # Reads the stored text of a model call: of which task, run and step.
 StoredText = Callable[[AccountReader, UUID, int, int], Awaitable[str]]
@@ -50,6 +53,14 @@ StoredText = Callable[[AccountReader, UUID, int, int], Awaitable[str]]
 def encode(event: Event) -> bytes:
     body = schemas.Event.of(event).model_dump_json(by_alias=True)
     return f"id: {event.sequence}\nevent: {event.type}\ndata: {body}\n\n".encode()
+
+
+def next_poll(account_id: UUID) -> float:
+    """When the streams of an account poll next. They all do at the same moment, and share what they
+    read. Those of other accounts do at another moment."""
+    shift = account_id.int % 1_000 / 1_000 * POLL_EVERY_S
+    now = time.monotonic()
+    return now + POLL_EVERY_S - (now - shift) % POLL_EVERY_S
 
 
 class EventStream(StreamingResponse):
@@ -85,6 +96,8 @@ class Streams:
         self._open: Counter[UUID] = Counter()
         # Reads of the journal that have not begun.
         self._reads: dict[tuple[UUID, int, UUID | None], asyncio.Task[list[Event]]] = {}
+        # The numbers of the newest events, which the streams of an account share.
+        self._newest: RecentCalls[UUID, int] = RecentCalls(max_items=most, max_age_s=1)
         self._closing = False
 
     def close(self) -> None:
@@ -166,7 +179,6 @@ class Streams:
         follow: bool,
         sees: Sees,
     ) -> AsyncIterator[bytes]:
-        loop = asyncio.get_running_loop()
         async with contextlib.AsyncExitStack() as stack:
             woken = await stack.enter_async_context(self._fanout.listening(account_id))
             watcher = None
@@ -178,26 +190,47 @@ class Streams:
                 watcher = Watcher(Topic(""), resumes=True)
             # Sent immediately, so that the client knows that the stream is open.
             yield b": open\n\n"
-            sent_at = loop.time()
-            read_at = -POLL_EVERY_S
+            sent_at = time.monotonic()
             # The request itself was just checked, with a caller that can be half a second old.
-            checked_at = loop.time() - CACHE_S
+            poll_at = min(next_poll(account_id), sent_at + POLL_EVERY_S - CACHE_S)
+            newest = None
+            woken.set()
             while True:
-                due = woken.by_events or loop.time() - read_at >= POLL_EVERY_S
-                fresh = woken.by_removal or loop.time() - checked_at >= POLL_EVERY_S
+                now = time.monotonic()
+                polls = now >= poll_at
+                since = now if woken.by_removal else poll_at if polls else None
+                due = woken.by_events
+                if polls:
+                    poll_at = next_poll(account_id)
                 woken.clear()
                 is_behind = False
                 messages = b""
                 events: list[Event] = []
-                if due:
-                    read_at = loop.time()
-                    events = await self.read(account_id, after, task_id)
-                # After the read, so that the client sees no event after its own removal.
-                fresh = fresh or any(event.type == journal.MEMBER_REMOVED for event in events)
-                if fresh:
-                    checked_at = loop.time()
-                if (due or fresh) and not await still_allowed(fresh):
-                    return
+                try:
+                    if polls and not due:
+                        known, newest = (
+                            newest,
+                            await self._newest.run(
+                                account_id, since or now, lambda: self.last_sequence(account_id)
+                            ),
+                        )
+                        due = newest != known
+                    if due:
+                        events = await self.read(account_id, after, task_id)
+                    # After the read, so that the client sees no event after its own removal.
+                    if any(event.type == journal.MEMBER_REMOVED for event in events):
+                        since = time.monotonic()
+                    if (due or since is not None) and not await still_allowed(since):
+                        return
+                except RateLimited:
+                    # The account uses its whole share of the database. Nothing is sent until the
+                    # client is checked.
+                    await asyncio.sleep(POLL_EVERY_S)
+                    if self._closing:
+                        return
+                    poll_at = time.monotonic()
+                    woken.set()
+                    continue
                 if due:
                     for event in events:
                         after = event.sequence
@@ -206,7 +239,7 @@ class Streams:
                             messages += encode(event)
                         if len(messages) >= SEND_BYTES:
                             yield messages
-                            messages, sent_at = b"", loop.time()
+                            messages, sent_at = b"", time.monotonic()
                     # Events of steps have no status, and can come after the end of the task.
                     statuses = [event.data["status"] for event in events if "status" in event.data]
                     follow = follow and not (statuses and statuses[-1] in ends_with)
@@ -214,7 +247,7 @@ class Streams:
                 if not is_behind and watcher is not None:
                     messages += watcher.take()
                 if messages:
-                    sent_at = loop.time()
+                    sent_at = time.monotonic()
                     yield messages
                 if not is_behind and not follow:
                     return
@@ -222,12 +255,12 @@ class Streams:
                     woken.set()
                 else:
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout_at(min(read_at, checked_at) + POLL_EVERY_S):
+                        async with asyncio.timeout(poll_at - time.monotonic()):
                             await woken.wait()
                 if self._closing:
                     return
-                if loop.time() - sent_at >= HEARTBEAT_EVERY_S:
-                    sent_at = loop.time()
+                if time.monotonic() - sent_at >= HEARTBEAT_EVERY_S:
+                    sent_at = time.monotonic()
                     yield b": still here\n\n"
 
     async def _text_before(self, account_id: UUID, event: Event, watcher: Watcher | None) -> bytes:

@@ -56,7 +56,7 @@ class FindsCallers(Protocol):
         selection: str | None,
         address: str | None = None,
         *,
-        fresh: bool = False,
+        since: float | None = None,
     ) -> Caller: ...
 
 

@@ -65,6 +65,28 @@ class SharedCalls(Generic[K, V]):
 
     def _forget(self, key: K, task: asyncio.Task[V]) -> None:
         del self._running[key]
-        if not task.cancelled():
-            # Mark it as retrieved. Every caller may have been cancelled.
-            task.exception()
+        _retrieve(task)
+
+
+class RecentCalls(Generic[K, V]):
+    """Runs a call unless one with the same key began late enough. Then its result is shared."""
+
+    def __init__(self, *, max_items: int, max_age_s: float) -> None:
+        self._calls: ExpiringCache[K, tuple[float, asyncio.Task[V]]] = ExpiringCache(
+            max_items=max_items, max_age_s=max_age_s
+        )
+
+    async def run(self, key: K, since: float, call: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        """`since` is a moment of the monotonic clock."""
+        found = self._calls.get(key)
+        if found is None or found[0] < since:
+            found = time.monotonic(), asyncio.create_task(call())
+            found[1].add_done_callback(_retrieve)
+            self._calls.put(key, found)
+        return await asyncio.shield(found[1])
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Marks the result as retrieved. Every caller may have been cancelled."""
+    if not task.cancelled():
+        task.exception()

@@ -6,6 +6,7 @@ without gaps, so every process can continue what another one began.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from uuid import UUID
@@ -75,7 +76,7 @@ class Following:
                 events = await self._streams.read(account_id, seen, task.id)
                 if removed or loop.time() - checked_at >= POLL_EVERY_S:
                     checked_at = loop.time()
-                    if not await still_allowed(True):
+                    if not await still_allowed(time.monotonic()):
                         raise CredentialRevoked
                 more = len(events) == BATCH
                 later = events
