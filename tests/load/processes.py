@@ -2,9 +2,13 @@
 
     python -m tests.load.processes
 
-The three deployments run side by side on one stack and take turns, each with the same load. What
-costs more with more processes would limit how far a deployment can grow. The processor time of all
-parts together must stay within 15 % of that of one process of each kind.
+The three deployments run side by side on one stack and take turns. Each process has the same load
+in all of them: so many requests at the same time, of so many accounts. What costs more with more
+processes would limit how far a deployment can grow. The processor time of all parts together must
+stay within 15 % of that of one process of each kind.
+
+What idle processes use is measured between the turns and subtracted. A deployment with work for one
+process that runs four pays for three idle ones; the table shows how much that is.
 """
 
 import argparse
@@ -14,8 +18,9 @@ import statistics
 import tempfile
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -30,8 +35,10 @@ from tests.service import Person
 
 SIZES = (1, 2, 4)
 WITHIN = 0.15
+# For each `serve` process.
 ACCOUNTS = 32
 AT_ONCE = 16
+IDLE_S = 4.0
 RESULTS = Path("bench-results/processes.json")
 
 
@@ -43,25 +50,40 @@ class Deployment:
     requests: list[bytes]
     # By operation.
     found: dict[str, list[Metered]]
+    idle: list[Metered] = field(default_factory=list)
 
     @property
     def size(self) -> int:
         return len(self.fleet.serves)
 
     def cpu_ms(self, operation: str, *parts: str) -> float:
-        return statistics.median(each.cpu_ms(*parts) for each in self.found[operation])
+        """Of one operation, without what the processes use when nothing happens."""
+        idle = self.idle_ms(*parts)
+        return statistics.median(
+            each.cpu_ms(*parts) - idle * each.seconds / each.count for each in self.found[operation]
+        )
+
+    def idle_ms(self, *parts: str) -> float:
+        """In a second without work."""
+        return statistics.median(each.cpu_ms(*parts) / each.seconds for each in self.idle)
+
+    async def rest(self) -> None:
+        async with self.fleet.metered(1) as result:
+            await asyncio.sleep(IDLE_S)
+        self.idle += result
 
     async def turn(self, operation: str, count: int) -> Metered:
+        at_once = AT_ONCE * self.size
         async with self.fleet.metered(count) as result:
             if operation == "task":
-                await self.fleet.tasks(self.people, self.script, count, AT_ONCE)
+                await self.fleet.tasks(self.people, self.script, count, at_once)
             else:
-                await self.fleet.send(self.requests, count, AT_ONCE, 201)
+                await self.fleet.send(self.requests, count, at_once, 201)
         return result[0]
 
 
 async def deployed(fleet: Fleet) -> Deployment:
-    people = await fleet.people(ACCOUNTS)
+    people = await fleet.people(ACCOUNTS * len(fleet.serves))
     script = await fleet.scripted.script(says("Done."))
     sent = [request("POST", "/api/tasks", person.token, BODY) for person in people]
     return Deployment(fleet, people, script, sent, {"request": [], "task": []})
@@ -72,7 +94,7 @@ def report(all_of_them: Sequence[Deployment]) -> bool:
     for column in ("operation", "processes", *PARTS, "all", "ratio", "target", ""):
         table.add_column(column, justify="left" if column in ("operation", "") else "right")
     met = True
-    rows = []
+    rows: list[dict[str, Any]] = []
     for operation in ("request", "task"):
         base = all_of_them[0].cpu_ms(operation)
         for each in all_of_them:
@@ -92,6 +114,15 @@ def report(all_of_them: Sequence[Deployment]) -> bool:
                 f"≤ {1 + WITHIN:.2f}",
                 "met" if fine else "MISSED",
             )
+    for each in all_of_them:
+        cpu = {part: each.idle_ms(part) for part in PARTS}
+        rows.append({"operation": "idle second", "processes": each.size, "cpuMs": cpu})
+        table.add_row(
+            "idle second",
+            f"{each.size} + {len(each.fleet.workers)}",
+            *(f"{cpu[part]:.1f}" for part in PARTS),
+            f"{each.idle_ms():.1f}",
+        )
     Console(width=120).print(table)
     write_json(RESULTS, rows)
     return met
@@ -114,6 +145,7 @@ async def main(sizes: Sequence[int], rounds: int, requests: int, tasks: int) -> 
                 await each.turn(operation, max(count // 2, 40 * each.size))
         for number in range(rounds):
             for each in all_of_them if number % 2 else reversed(all_of_them):
+                await each.rest()
                 for operation, count in counts.items():
                     each.found[operation].append(await each.turn(operation, count))
         met = report(all_of_them)
