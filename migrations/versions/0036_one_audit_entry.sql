@@ -1,15 +1,16 @@
--- Appends one entry, like `append_audit` does for several. Most transactions have one, and arrays of
+-- Appends one entry, as `append_audit` does for several. Most transactions have one, and arrays of
 -- one item take longer to read than values.
 --
--- It is a procedure because CALL takes less time than a query. Setting the search path for each call
--- would take longer too, so it has none, and names the schema of everything that it uses.
+-- It is a procedure because CALL takes less time than a query. Setting a search path for each call
+-- would take longer too, so none is set. Instead, everything inside names its schema, types as well:
+-- whoever calls the procedure could have a type with the same name in a schema of their own.
 CREATE PROCEDURE append_audit_entry(
     account uuid, moment timestamptz, actor text, user_id uuid, via text, action text,
     resource text, commitment bytea, salt bytea, private text, digest bytea)
     LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    place  bigint;
-    linked bytea;
+    place  pg_catalog.int8;
+    linked pg_catalog.bytea;
 BEGIN
     IF (account OPERATOR(pg_catalog.=) public.current_account_id()) IS NOT TRUE THEN
         RAISE EXCEPTION 'an audit entry needs a transaction of its account';
@@ -34,6 +35,6 @@ BEGIN
         linked);
 END
 $$;
--- contract: nothing uses it yet.
+-- contract: the procedure is new, so no release uses it yet.
 REVOKE ALL ON PROCEDURE append_audit_entry FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE append_audit_entry TO rota_app;

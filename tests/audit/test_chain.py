@@ -278,13 +278,32 @@ async def test_the_service_can_only_append(person: Person, statement: str) -> No
             await connection.execute(statement)
 
 
-async def test_an_entry_needs_a_transaction_of_its_account(person: Person) -> None:
+@pytest.mark.parametrize("as_arrays", [False, True])
+async def test_an_entry_needs_a_transaction_of_its_account(person: Person, as_arrays: bool) -> None:
     entry = audit.Entry.of(person.user_id, None, "test.lost", None, {})
-    statement = audit.append_statements([entry], person.user_id)
+    statement = audit.append_statements([entry], person.user_id, as_arrays=as_arrays)
     for bound in ((), as_person(await newcomer(person.service))):
         async with application(person.service, *bound) as connection:
             with pytest.raises(asyncpg.RaiseError, match="a transaction of its account"):
                 await connection.execute(statement)
+
+
+@pytest.mark.parametrize("name", ["bytea", "int8", "uuid", "text", "timestamptz"])
+@pytest.mark.parametrize("as_arrays", [False, True])
+async def test_a_type_of_the_session_does_not_run_with_the_rights_of_the_owner(
+    person: Person, name: str, as_arrays: bool
+) -> None:
+    entry = audit.Entry.of(person.user_id, None, "test.types", None, {})
+    statement = audit.append_statements([entry], person.user_id, as_arrays=as_arrays)
+    async with application(person.service, *as_person(person)) as connection:
+        await connection.execute(
+            f"""
+            CREATE FUNCTION pg_temp.refuse(pg_catalog.{name}) RETURNS boolean LANGUAGE plpgsql
+                AS $$ BEGIN RAISE EXCEPTION 'ran as %', current_user; END $$;
+            CREATE DOMAIN pg_temp."{name}" AS pg_catalog.{name} CHECK (pg_temp.refuse(VALUE));
+            """
+        )
+        await connection.execute(statement)
 
 
 async def test_many_entries_of_many_transactions_make_one_chain(service_a: Service) -> None:

@@ -1,6 +1,7 @@
 """A member who is removed loses everything in the company within a second, and nothing is lost."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -313,6 +314,7 @@ async def test_a_removal_in_another_process_ends_the_stream_through_redis(
 ) -> None:
     # So long that only a message through Redis can end the stream in time.
     monkeypatch.setattr(stream, "POLL_EVERY_S", 600)
+    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
     company = await Company.create(service_a)
     member = await company.join()
     redis = Redis.from_url(service_a.settings.redis_url.get_secret_value())
@@ -334,6 +336,7 @@ async def test_a_stream_does_not_move_to_another_company(
 ) -> None:
     # The stream checks only when it is told to.
     monkeypatch.setattr(stream, "POLL_EVERY_S", 600)
+    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
     company, other = await Company.create(service_a), await Company.create(service_a)
     member = await company.join()
     redis = Redis.from_url(service_a.settings.redis_url.get_secret_value())

@@ -1,6 +1,7 @@
 """Live streams: each event arrives once and in order, also after interruptions."""
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
@@ -229,6 +230,7 @@ async def signed_in_with(board: Service, credential: str) -> Person:
     return await (board.sign_in() if credential == "session" else newcomer(board))
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("credential", LOOKUPS)
 async def test_the_streams_of_an_account_share_what_they_poll(
     board: Service, monkeypatch: pytest.MonkeyPatch, credential: str
@@ -262,27 +264,35 @@ async def test_the_streams_of_an_account_share_what_they_poll(
     assert calls["_read_once"] == 0
 
 
-@pytest.mark.parametrize("credential", LOOKUPS)
-async def test_a_busy_database_ends_no_stream_and_shows_no_unchecked_client_an_event(
-    board: Service, db: Database, monkeypatch: pytest.MonkeyPatch, credential: str
-) -> None:
-    person = await signed_in_with(board, credential)
-    refused, is_busy = asyncio.Event(), True
-    load = getattr(Authenticator, LOOKUPS[credential])
+BUSY: dict[str, tuple[Any, str]] = {
+    "session": (Authenticator, "_load_session_caller"),
+    "key": (Authenticator, "_load_key_caller"),
+    "newest": (stream.Streams, "last_sequence"),
+    "read": (journal, "after"),
+}
 
-    async def refuse(*given: Any) -> Any:
+
+@pytest.mark.parametrize("where", BUSY)
+async def test_a_busy_database_ends_no_stream_and_shows_no_unchecked_client_an_event(
+    board: Service, db: Database, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    person = await signed_in_with(board, where)
+    refused, is_busy = asyncio.Event(), True
+    load = getattr(*BUSY[where])
+
+    async def refuse(*given: Any, **named: Any) -> Any:
         if not is_busy:
-            return await load(*given)
+            return await load(*given, **named)
         refused.set()
         raise RateLimited("Too many requests of this account wait.")
 
     async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
         await reader.read()
-        monkeypatch.setattr(Authenticator, LOOKUPS[credential], refuse)
-        async with asyncio.timeout(10):
-            await refused.wait()
+        monkeypatch.setattr(*BUSY[where], refuse)
         async with db.write(person.user_id) as tx:
             await journal.append(tx, "task.test", {})
+        async with asyncio.timeout(10):
+            await refused.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(2 * stream.POLL_EVERY_S):
                 await reader.until(1)
@@ -346,6 +356,7 @@ async def test_an_event_written_by_another_process_wakes_the_stream(
 ) -> None:
     # So long that only a message through Redis can arrive in time.
     monkeypatch.setattr(stream, "POLL_EVERY_S", 60)
+    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
     person = await newcomer(board)
     async with board.process() as elsewhere:
         path = "/api/events"

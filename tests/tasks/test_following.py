@@ -21,7 +21,7 @@ class Journal:
     @asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[Any]:
         woken = asyncio.Event()
-        woken.by_removal = False  # type: ignore[attr-defined]
+        woken.removed_at = None  # type: ignore[attr-defined]
         yield woken
 
     async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:

@@ -11,16 +11,16 @@ import { ErrorNotice, Notice } from '../ui/Notice';
 import { BalanceSettings } from './BalanceSettings';
 import { ForecastNote } from './ForecastNote';
 import { OnDay } from './OnDay';
-import { offerQuery } from './queries';
 import { strings } from './strings';
 import { TopUpDialog } from './TopUpDialog';
+import { useTakesPayments } from './useTakesPayments';
 
 /** What is available, how it is made up, and how long it lasts. */
 export function Balance() {
   const id = useId();
   const { data, error } = useQuery(balanceQuery);
   const { data: me } = useQuery(meQuery);
-  const { data: offer } = useQuery(offerQuery);
+  const takesPayments = useTakesPayments();
   const [topUp, setTopUp] = useState(false);
   const mayPay = me !== undefined && me.account.role !== 'member';
   return (
@@ -33,7 +33,7 @@ export function Balance() {
             </h2>
             <p className="money-big money">{data ? cents(data.totalAvailable) : ' '}</p>
           </div>
-          {mayPay && offer?.takesPayments && (
+          {mayPay && takesPayments && (
             <span className="row push">
               <Button look="primary" icon="plus" onClick={() => setTopUp(true)}>
                 {strings.topUp}
@@ -44,7 +44,7 @@ export function Balance() {
         {error && <ErrorNotice error={error} />}
         {!data && !error && <Loading />}
         {data && <MadeOf balance={data} />}
-        {offer?.takesPayments === false && <p className="small soft">{strings.creditByOperator}</p>}
+        {takesPayments === false && <p className="small soft">{strings.creditByOperator}</p>}
         {data && (
           <div className="stack">
             {data.hasAllowance && <Allowance balance={data} />}

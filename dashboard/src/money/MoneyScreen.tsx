@@ -10,10 +10,11 @@ import { Pass } from './Pass';
 import { PaymentArrival } from './PaymentArrival';
 import { Plan } from './Plan';
 import { liveOf, planTitle } from './planRules';
-import { offerQuery, subscriptionQuery } from './queries';
+import { subscriptionQuery } from './queries';
 import { Spending } from './Spending';
 import { strings } from './strings';
 import { Transactions } from './Transactions';
+import { useTakesPayments } from './useTakesPayments';
 
 /** What is left, what is held by which task, and where each cent went. */
 export function MoneyScreen() {
@@ -44,8 +45,7 @@ function PlanHint() {
   const { data: me } = useQuery(meQuery);
   const sells = me?.variant === 'A';
   const { data } = useQuery({ ...subscriptionQuery, enabled: sells });
-  const { data: offer } = useQuery({ ...offerQuery, enabled: sells });
-  const mayChange = me?.account.role !== 'member' && offer?.takesPayments;
+  const mayChange = useTakesPayments(sells) && me?.account.role !== 'member';
   if (!sells || !data) return null;
   return (
     <span className="row push not-phone">

@@ -15,6 +15,7 @@ import { monthly, passNote, tierName } from './planRules';
 import { offerQuery, passQuery } from './queries';
 import { strings } from './strings';
 import { usePlanChanged } from './usePlanChange';
+import { useTakesPayments } from './useTakesPayments';
 
 /** The tier, which is not for sale, and the connect pass of a personal account. */
 export function Pass() {
@@ -69,6 +70,7 @@ function usePassChange(verb: 'cancel' | 'resume') {
 
 function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Trial | null }) {
   const { data: offer } = useQuery(offerQuery);
+  const takesPayments = useTakesPayments();
   const [cancelling, setCancelling] = useState(false);
   const checkout = useCheckout('pass');
   const cancel = usePassChange('cancel');
@@ -88,7 +90,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
           <p>{passNote(billing, trial, price)}</p>
           <p className="small soft">{strings.pass.gives}</p>
         </div>
-        {!isLive && offer?.takesPayments && (
+        {!isLive && takesPayments && (
           <Button busy={checkout.isPending} onClick={buy}>
             {price === null ? strings.pass.buy : strings.pass.buyFor(monthly(price))}
           </Button>

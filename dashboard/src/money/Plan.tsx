@@ -14,6 +14,7 @@ import { liveOf, planNote, plansFor, tierName } from './planRules';
 import { offerQuery, subscriptionQuery } from './queries';
 import { strings } from './strings';
 import { useResumePlan } from './usePlanChange';
+import { useTakesPayments } from './useTakesPayments';
 
 /** The plan of the account, what the others give and cost, and what changes when. */
 export function Plan() {
@@ -57,7 +58,7 @@ function Choices({ live, account }: { live: Subscription | null; account: Accoun
   const [cancelling, setCancelling] = useState(false);
   const resume = useResumePlan();
   const mayPay = account.role !== 'member';
-  const mayChange = mayPay && offer?.takesPayments === true;
+  const mayChange = useTakesPayments() === true && mayPay;
   const problem = error ?? resume.error;
   return (
     <>

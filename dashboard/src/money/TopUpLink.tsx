@@ -1,16 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useAccount } from '../shell/account';
-import { offerQuery } from './queries';
 import { strings } from './strings';
+import { useTakesPayments } from './useTakesPayments';
 
-/** The way to more money. */
+/** Links to the money screen. */
 export function TopUpLink({ className }: { className: string }) {
   const account = useAccount();
-  const { data: offer } = useQuery(offerQuery);
+  const takesPayments = useTakesPayments();
   return (
     <Link className={className} to="/$account/money" params={{ account }}>
-      {offer?.takesPayments === false ? strings.seeBalance : strings.topUp}
+      {takesPayments === false ? strings.seeBalance : strings.topUp}
     </Link>
   );
 }

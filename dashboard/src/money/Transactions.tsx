@@ -14,7 +14,7 @@ import { TransactionRow } from './TransactionRow';
 
 const route = getRouteApi('/$account/money');
 
-/** Every transaction of money, the newest first. */
+/** Every transaction, the newest first. */
 export function Transactions() {
   const id = useId();
   const kinds = kindsOf(route.useSearch().kind);

@@ -130,7 +130,6 @@ export const strings = {
   failed: 'The task failed',
   useful: {
     tool: 'Check the tool servers',
-    money: 'Top up',
     again: 'Start a new task with this text',
   },
   notRetryable: 'The same task would fail again. Change its text, or choose another agent.',

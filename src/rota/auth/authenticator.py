@@ -54,12 +54,13 @@ class Authenticator:
         self._key_lookup = KeyLookup(db)
         self._loading_keys: SharedCalls[bytes, Caller | None] = SharedCalls()
         self._loading_sessions: SharedCalls[tuple[UUID, UUID, str | None], Caller] = SharedCalls()
-        # Look-ups of event streams. The streams of a credential share them.
+        # Look-ups of event streams, which the streams of a credential share. A refused credential
+        # is remembered for as long, so no look-up from before makes it valid again.
         self._recent_keys: RecentCalls[bytes, Caller | None] = RecentCalls(
-            max_items=10_000, max_age_s=1
+            max_items=10_000, max_age_s=CACHE_S
         )
         self._recent_sessions: RecentCalls[tuple[UUID, UUID, str | None], Caller] = RecentCalls(
-            max_items=10_000, max_age_s=1
+            max_items=10_000, max_age_s=CACHE_S
         )
 
     async def authenticate(
@@ -124,7 +125,9 @@ class Authenticator:
             caller = await self._recent_sessions.run((*session, selection), since, load)
         if self._refused.get(session):
             raise SessionTokenInvalid
-        callers[selection] = caller
+        if since is None:
+            # A look-up that streams share can be older than this one.
+            callers[selection] = caller
         return caller
 
     async def _load_session_caller(self, claims: SessionClaims, selection: str | None) -> Caller:

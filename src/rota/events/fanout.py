@@ -8,6 +8,7 @@ also poll, and only poll while Redis is down.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
@@ -39,8 +40,8 @@ class Woken(asyncio.Event):
         super().__init__()
         # Whether it is an event of the account. A stream can also be woken by a live text.
         self.by_events = False
-        # Whether the account has lost a member.
-        self.by_removal = False
+        # When the account lost a member, on the monotonic clock.
+        self.removed_at: float | None = None
 
     def set(self) -> None:
         self.by_events = True
@@ -50,7 +51,8 @@ class Woken(asyncio.Event):
         super().set()
 
     def clear(self) -> None:
-        self.by_events = self.by_removal = False
+        self.by_events = False
+        self.removed_at = None
         super().clear()
 
 
@@ -130,8 +132,9 @@ class Fanout:
 
     def _removed(self, account_id: UUID, user_id: UUID) -> None:
         self._on_removal(account_id, user_id)
+        now = time.monotonic()
         for woken in self._waiting.get(account_id, ()):
-            woken.by_removal = True
+            woken.removed_at = now
             woken.set()
 
     def _start_listening(self) -> None:

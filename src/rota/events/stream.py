@@ -56,8 +56,8 @@ def encode(event: Event) -> bytes:
 
 
 def next_poll(account_id: UUID) -> float:
-    """When the streams of an account poll next. They all do at the same moment, and share what they
-    read. Those of other accounts do at another moment."""
+    """When the streams of an account poll next. All of them poll at the same moment and share what
+    they read. Other accounts poll at other moments."""
     shift = account_id.int % 1_000 / 1_000 * POLL_EVERY_S
     now = time.monotonic()
     return now + POLL_EVERY_S - (now - shift) % POLL_EVERY_S
@@ -193,26 +193,31 @@ class Streams:
             sent_at = time.monotonic()
             # The request itself was just checked, with a caller that can be half a second old.
             poll_at = min(next_poll(account_id), sent_at + POLL_EVERY_S - CACHE_S)
-            newest = None
+            newest: int | None = None
+            # Of the task, as of the last event.
+            status: str | None = None
             woken.set()
             while True:
-                now = time.monotonic()
-                polls = now >= poll_at
-                since = now if woken.by_removal else poll_at if polls else None
+                # A stream that is late uses no look-up from before the latest poll.
+                latest = next_poll(account_id) - POLL_EVERY_S
+                polled_at = max(poll_at, latest) if time.monotonic() >= poll_at else None
+                # Only look-ups that began after this count.
+                since = max(polled_at or 0, woken.removed_at or 0) or None
                 due = woken.by_events
-                if polls:
+                if polled_at is not None:
                     poll_at = next_poll(account_id)
                 woken.clear()
-                is_behind = False
                 messages = b""
                 events: list[Event] = []
+                has_more = False
+                # Whether the account uses its whole share of the database. Then nothing is sent
+                # until the client is checked at the next poll.
+                is_busy = False
                 try:
-                    if polls and not due:
-                        known, newest = (
-                            newest,
-                            await self._newest.run(
-                                account_id, since or now, lambda: self.last_sequence(account_id)
-                            ),
+                    if polled_at is not None and not due:
+                        known = newest
+                        newest = await self._newest.run(
+                            account_id, polled_at, lambda: self.last_sequence(account_id)
                         )
                         due = newest != known
                     if due:
@@ -222,37 +227,37 @@ class Streams:
                         since = time.monotonic()
                     if (due or since is not None) and not await still_allowed(since):
                         return
-                except RateLimited:
-                    # The account uses its whole share of the database. Nothing is sent until the
-                    # client is checked.
-                    await asyncio.sleep(POLL_EVERY_S)
-                    if self._closing:
-                        return
-                    poll_at = time.monotonic()
-                    woken.set()
-                    continue
-                if due:
+                    has_more = len(events) == BATCH
                     for event in events:
-                        after = event.sequence
                         if sees(event):
                             messages += await self._text_before(account_id, event, watcher)
                             messages += encode(event)
+                        after = event.sequence
+                        # Events of steps have no status, and can come after the end of the task.
+                        status = event.data.get("status", status)
                         if len(messages) >= SEND_BYTES:
                             yield messages
                             messages, sent_at = b"", time.monotonic()
-                    # Events of steps have no status, and can come after the end of the task.
-                    statuses = [event.data["status"] for event in events if "status" in event.data]
-                    follow = follow and not (statuses and statuses[-1] in ends_with)
-                    is_behind = len(events) == BATCH
-                if not is_behind and watcher is not None:
+                            if sent_at >= poll_at:
+                                # The client read slowly. It is checked before it gets the rest.
+                                has_more = True
+                                break
+                except RateLimited:
+                    is_busy = True
+                follows = follow and status not in ends_with
+                if not has_more and not is_busy and watcher is not None:
                     messages += watcher.take()
                 if messages:
-                    sent_at = time.monotonic()
                     yield messages
-                if not is_behind and not follow:
-                    return
-                if is_behind:
+                    sent_at = time.monotonic()
+                if is_busy:
+                    await asyncio.sleep(poll_at - time.monotonic())
+                    if due:
+                        woken.set()
+                elif has_more:
                     woken.set()
+                elif not follows:
+                    return
                 else:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(poll_at - time.monotonic()):
@@ -260,8 +265,8 @@ class Streams:
                 if self._closing:
                     return
                 if time.monotonic() - sent_at >= HEARTBEAT_EVERY_S:
-                    sent_at = time.monotonic()
                     yield b": still here\n\n"
+                    sent_at = time.monotonic()
 
     async def _text_before(self, account_id: UUID, event: Event, watcher: Watcher | None) -> bytes:
         """What is missing of the text of the step that has finished."""

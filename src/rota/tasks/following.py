@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from rota.auth.authenticator import CACHE_S
 from rota.auth.caller import Caller
 from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
@@ -66,12 +67,12 @@ class Following:
         stops."""
         loop = asyncio.get_running_loop()
         ends_at = None if seconds is None else loop.time() + seconds
-        # The credential was checked when the request began.
-        checked_at = loop.time()
+        # The credential was checked when the request began, with a caller that can be this old.
+        checked_at = loop.time() - CACHE_S
         account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
-                removed = woken.by_removal
+                removed = woken.removed_at is not None
                 woken.clear()
                 events = await self._streams.read(account_id, seen, task.id)
                 if removed or loop.time() - checked_at >= POLL_EVERY_S:
