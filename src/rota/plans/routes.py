@@ -61,7 +61,8 @@ def offer_routes(
     @router.get("/api/plans", summary="List the plans")
     async def list_plans(caller: AnyCaller) -> PlansResponse:
         """Returns the tiers of this deployment, from the lowest to the highest, with what each
-        costs and gives, and whether this deployment takes payments. Any credential can call this."""
+        costs and gives, and whether this deployment takes payments. Any credential can call
+        this."""
         return offer
 
     return router
