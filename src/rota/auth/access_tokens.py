@@ -35,7 +35,7 @@ from rota.auth.routing import AUTHORIZATION, allowed
 from rota.auth.tokens import TYPE as SESSION_TYPE
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
-from rota.platform.errors import ApiError, RateLimited
+from rota.platform.errors import ApiError
 
 # What a program can do here at most, with any credential.
 SCOPES: tuple[Scope, ...] = ("tasks:read", "tasks:write", "agents:read")
@@ -136,8 +136,7 @@ def still_allowed(
             )
             needs.check(check_program(caller, path))
         except ApiError as error:
-            # A busy or failing service says nothing about the credential.
-            if error.status >= 500 or isinstance(error, RateLimited):
+            if error.is_about_service:
                 raise
             return False
         return caller.account_id == before.account_id

@@ -13,7 +13,7 @@ from rota.auth.routing import AUTHORIZATION, allowed, caller_of, secured_router
 from rota.events.access import sight_of
 from rota.events.schemas import Event, EventsResponse
 from rota.events.stream import StillAllowed, Streams
-from rota.platform.errors import ApiError, RateLimited
+from rota.platform.errors import ApiError
 from rota.platform.http.components import ref
 from rota.platform.http.schemas import Limit, QueryInt, Several, shared
 
@@ -81,8 +81,7 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
                 since=since,
             )
         except ApiError as error:
-            # A busy or failing service says nothing about the credential.
-            if error.status >= 500 or isinstance(error, RateLimited):
+            if error.is_about_service:
                 raise
             return False
         # `X-Service-Account: company` can select another company after a removal.

@@ -39,6 +39,11 @@ class ApiError(HTTPException):
     def __str__(self) -> str:
         return self.message
 
+    @property
+    def is_about_service(self) -> bool:
+        """The service is busy or failing, which says nothing about the caller or the request."""
+        return self.status >= 500 or isinstance(self, RateLimited)
+
 
 class ValidationFailed(ApiError):
     status = 400
