@@ -14,15 +14,9 @@ from pydantic_ai.exceptions import (
     ModelRequestRejectedError,
     UnexpectedModelBehavior,
 )
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
-from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from rota.platform import clock
 from rota.platform.model_choice import ModelChoice
@@ -40,7 +34,6 @@ from rota.runs.models import (
     price_of,
 )
 from rota.runs.prices import TokenUsage
-from tests.mcp.peers import listening
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -284,36 +277,6 @@ def test_each_provider_has_a_client_and_a_public_price(
     for_input = found.price.cost_micros(TokenUsage(1_000, 0), now)
     assert 0 < for_input < found.price.cost_micros(TokenUsage(0, 1_000), now)
     assert found.price.version.startswith("genai-prices/")
-
-
-@pytest.mark.parametrize(
-    ("provider", "model"),
-    [
-        ("openai", "gpt-4o"),
-        ("anthropic", "claude-3-5-haiku-latest"),
-        ("google", "gemini-2.0-flash"),
-    ],
-)
-@pytest.mark.parametrize("status", [429, 500, 529])
-async def test_each_client_sends_a_failed_request_once(
-    provider: Any, model: str, status: int
-) -> None:
-    seen: list[str] = []
-
-    async def fail(request: Request) -> Response:
-        seen.append(request.url.path)
-        return JSONResponse({"error": {"message": "Not now.", "type": "overloaded"}}, status)
-
-    everything = Starlette(routes=[Route("/{path:path}", fail, methods=["POST"])])
-    async with listening(everything) as url:
-        choice = ModelChoice.model_validate(
-            {"provider": provider, "model": model, "apiKey": "k", "baseUrl": url}
-        )
-        client = Models({"default": choice}, None).chain("default").choose().model
-        question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello?")])]
-        with pytest.raises(ModelHTTPError):
-            await client.request(question, None, ModelRequestParameters())
-    assert len(seen) == 1
 
 
 def test_the_operators_price_comes_first_and_fractions_round_up() -> None:

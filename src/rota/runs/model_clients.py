@@ -1,6 +1,10 @@
 """The clients of the providers."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from openai import AsyncOpenAI
+from openai.resources.chat import AsyncCompletions
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.profiles.openai import OpenAIModelProfile
@@ -32,10 +36,33 @@ def create(choice: ModelChoice) -> Model:
         google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
         return GoogleModel(choice.model, provider=google)
     client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
+    client.chat.completions = _Completions(client)  # type: ignore[misc]
     # Without it, an answer that a broken connection cut off would count as whole.
     whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     provider = OpenAIProvider(openai_client=client)
     return _ChatModel(choice.model, provider=provider, profile=whole)
+
+
+class _Completions(AsyncCompletions):
+    """Sends messages and tools as they are.
+
+    The library would compare each of them with every type it could have. With 40 messages and 10
+    tools, that stops the event loop for about 20 ms, and changes nothing.
+    """
+
+    async def create(  # type: ignore[override]
+        self,
+        *,
+        messages: list[Any],
+        extra_body: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        unchecked: dict[str, Any] = {"messages": messages}
+        if tools := options.pop("tools", None):
+            unchecked["tools"] = tools
+        return await super().create(
+            messages=[], extra_body={**unchecked, **(extra_body or {})}, **options
+        )
 
 
 class _LastUsage(OpenAIStreamedResponse):

@@ -1,0 +1,94 @@
+"""What the clients of the providers send."""
+
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from rota.platform.model_choice import ModelChoice
+from rota.runs.models import Models
+from tests.mcp.peers import listening
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-4o"),
+        ("anthropic", "claude-3-5-haiku-latest"),
+        ("google", "gemini-2.0-flash"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 500, 529])
+async def test_each_client_sends_a_failed_request_once(
+    provider: Any, model: str, status: int
+) -> None:
+    seen: list[str] = []
+
+    async def fail(request: Request) -> Response:
+        seen.append(request.url.path)
+        return JSONResponse({"error": {"message": "Not now.", "type": "overloaded"}}, status)
+
+    everything = Starlette(routes=[Route("/{path:path}", fail, methods=["POST"])])
+    async with listening(everything) as url:
+        choice = ModelChoice.model_validate(
+            {"provider": provider, "model": model, "apiKey": "k", "baseUrl": url}
+        )
+        client = Models({"default": choice}, None).chain("default").choose().model
+        question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello?")])]
+        with pytest.raises(ModelHTTPError):
+            await client.request(question, None, ModelRequestParameters())
+    assert len(seen) == 1
+
+
+async def test_requests_to_openai_are_those_of_its_library() -> None:
+    sent: list[Any] = []
+
+    async def receive(request: Request) -> Response:
+        sent.append(await request.json())
+        return JSONResponse({"error": {"message": "Not now."}}, 500)
+
+    conversation: list[ModelMessage] = [
+        ModelRequest(parts=[UserPromptPart("How many?")], instructions="Be brief."),
+        ModelResponse(parts=[TextPart("Let me see."), ToolCallPart("count", {"of": "é"}, "c1")]),
+        ModelRequest(parts=[ToolReturnPart("count", {"found": [1, None, 2.5]}, "c1")]),
+    ]
+    tools = [ToolDefinition(name="count", parameters_json_schema={"type": "object"})]
+    settings = ModelSettings(max_tokens=50, extra_body={"user": "me"})
+    async with listening(Starlette(routes=[Route("/{p:path}", receive, methods=["POST"])])) as url:
+        choice = ModelChoice.model_validate(
+            {"provider": "openai", "model": "gpt-4o", "apiKey": "k", "baseUrl": url}
+        )
+        plain = AsyncOpenAI(api_key="k", base_url=url, max_retries=0)
+        for model in (
+            Models({"default": choice}, None).chain("default").choose().model,
+            OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=plain)),
+        ):
+            for offered in (tools, []):
+                with pytest.raises(ModelHTTPError):
+                    await model.request(
+                        conversation, settings, ModelRequestParameters(function_tools=offered)
+                    )
+    assert sent[:2] == sent[2:]
+    assert len(sent[0]["messages"]) == 4
+    assert "tools" in sent[0]
+    assert "tools" not in sent[1]
+    assert sent[0]["user"] == "me"
