@@ -121,12 +121,20 @@ class Fleet(World):
 
     # Load
 
-    async def send(self, requests: Sequence[bytes], count: int, at_once: int, status: int) -> None:
-        """Sends requests, so many at the same time, to all `serve` processes in turn."""
+    async def send(
+        self, requests: Sequence[bytes], count: int, at_once: int, status: int, per_s: float = 0
+    ) -> None:
+        """Sends requests, so many at the same time, to all `serve` processes in turn.
+
+        With `per_s`, each request waits for its moment, so that the servers have idle time.
+        """
         numbers = iter(range(count))
+        began = time.monotonic()
 
         async def sender(client: RawClient) -> None:
             for number in numbers:
+                if per_s:
+                    await asyncio.sleep(began + number / per_s - time.monotonic())
                 response = await client.send(requests[number % len(requests)])
                 assert response.status == status, response.label
 

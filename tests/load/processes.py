@@ -3,7 +3,8 @@
     python -m tests.load.processes
 
 The three deployments run side by side on one stack and take turns. Each process has the same load
-in all of them: so many requests at the same time, of so many accounts. What costs more with more
+in all of them: so many requests per second of the same accounts. As many requests as it can answer
+would not be the same load, because four processes share two processors. What costs more with more
 processes would limit how far a deployment can grow. The processor time of all parts together must
 stay within 15 % of that of one process of each kind.
 
@@ -35,9 +36,10 @@ from tests.service import Person
 
 SIZES = (1, 2, 4)
 WITHIN = 0.15
-# For each `serve` process.
 ACCOUNTS = 32
+# For each `serve` process.
 AT_ONCE = 16
+PER_S = 100
 IDLE_S = 4.0
 RESULTS = Path("bench-results/processes.json")
 
@@ -72,18 +74,18 @@ class Deployment:
             await asyncio.sleep(IDLE_S)
         self.idle += result
 
-    async def turn(self, operation: str, count: int) -> Metered:
-        at_once = AT_ONCE * self.size
+    async def turn(self, operation: str, per_process: int) -> Metered:
+        count, at_once = per_process * self.size, AT_ONCE * self.size
         async with self.fleet.metered(count) as result:
             if operation == "task":
                 await self.fleet.tasks(self.people, self.script, count, at_once)
             else:
-                await self.fleet.send(self.requests, count, at_once, 201)
+                await self.fleet.send(self.requests, count, at_once, 201, PER_S * self.size)
         return result[0]
 
 
 async def deployed(fleet: Fleet) -> Deployment:
-    people = await fleet.people(ACCOUNTS * len(fleet.serves))
+    people = await fleet.people(ACCOUNTS)
     script = await fleet.scripted.script(says("Done."))
     sent = [request("POST", "/api/tasks", person.token, BODY) for person in people]
     return Deployment(fleet, people, script, sent, {"request": [], "task": []})
@@ -142,7 +144,7 @@ async def main(sizes: Sequence[int], rounds: int, requests: int, tasks: int) -> 
         for each in all_of_them:
             for operation, count in counts.items():
                 # Every process plans its statements and fills its caches once.
-                await each.turn(operation, max(count // 2, 40 * each.size))
+                await each.turn(operation, count // 2)
         for number in range(rounds):
             for each in all_of_them if number % 2 else reversed(all_of_them):
                 await each.rest()
@@ -156,7 +158,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=1_000)
-    parser.add_argument("--tasks", type=int, default=120)
+    parser.add_argument("--requests", type=int, default=1_000, help="for each process")
+    parser.add_argument("--tasks", type=int, default=80, help="for each process")
     given = parser.parse_args()
     raise SystemExit(asyncio.run(main(given.sizes, given.rounds, given.requests, given.tasks)))
