@@ -9,6 +9,7 @@ compared with measurements that are not in that file by tests/load/model_check.p
 import argparse
 import json
 import math
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,12 @@ COSTS = Path("docs/scale/costs.json")
 PARTS = ("serve", "worker", "postgres", "redis", "temporal")
 BENCHMARK = "benchmark"
 WRITTEN = ("walBytes", "storedBytes", "transactionIds", "redisCommands", "temporalBytes")
+WHOLE_TASKS = (
+    "task",
+    "task with 10 further model calls",
+    "task with 8 tool calls",
+    "approved task",
+)
 # A process of Python uses one processor. This share of it leaves room for peaks.
 FULL = 0.7
 POOL = 10
@@ -100,6 +107,13 @@ class Model:
         self.operations = {name: Cost.of(each) for name, each in costs["operations"].items()}
         self.idle = costs["idle"]["cpuMsPerSecond"]
         self.history_events: int = costs["historyEvents"]
+        self._processors: int = costs["machine"]["processors"]
+        # How busy the busiest of them was while whole tasks were measured.
+        self._busy = statistics.median(
+            each["perSecond"] * self._busiest_ms(self.operations[name]) / 1000
+            for name, each in costs["operations"].items()
+            if name in WHOLE_TASKS
+        )
 
     @classmethod
     def load(cls, path: Path = COSTS) -> "Model":
@@ -119,9 +133,17 @@ class Model:
             ]
         )
 
-    def throughput(self, load: Load, cores: float) -> float:
-        """Tasks per second on a machine that runs everything, with the benchmark itself."""
-        return cores * 1000 / self.task(load).total((*PARTS, BENCHMARK))
+    def throughput(self, load: Load) -> float:
+        """Tasks per second of one `serve` and one `worker` on the measured machine.
+
+        The machine runs the other parts and the benchmark, too.
+        """
+        return self._busy * 1000 / self._busiest_ms(self.task(load))
+
+    def _busiest_ms(self, cost: Cost) -> float:
+        """What limits the rate: all processors together, or one process of Python."""
+        whole = cost.total((*PARTS, BENCHMARK)) / self._processors
+        return max(whole, cost.cpu_ms["serve"], cost.cpu_ms["worker"])
 
     def predict(self, load: Load) -> Prediction:
         one, rate = self.task(load), load.tasks_per_s

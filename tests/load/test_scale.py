@@ -48,24 +48,33 @@ def costs(**operations: float) -> dict[str, Any]:
             name: {
                 "cpuMs": dict.fromkeys((*PARTS, BENCHMARK), operations.get(name, 0)),
                 **dict.fromkeys(WRITTEN, operations.get(name, 0) * 100),
+                "perSecond": 20,
             }
             for name in names
         },
         "idle": {"cpuMsPerSecond": dict.fromkeys(PARTS, 0)},
         "historyEvents": 12,
+        "machine": {"processors": 2},
     }
 
 
 def test_a_task_costs_the_sum_of_its_parts() -> None:
     operations = {"approved task": 15.0, "further model call": 4.0, "tool call": 2.0, "me": 1.0}
-    model = Model(costs(task=10.0, **operations))
+    measured = costs(task=10.0, **operations)
+    model = Model(measured)
     load = Load(model_calls=3, tool_calls=4, approvals=0.2, requests={"me": 5})
     one = model.task(load)
     # 10, two further model calls, four tool calls, a fifth of an approval, five requests.
     assert one.cpu_ms["worker"] == pytest.approx(10 + 8 + 8 + 1 + 5)
     assert one.written["walBytes"] == pytest.approx(3_200)
-    # Six parts with the benchmark, on two processors.
-    assert model.throughput(load, 2) == pytest.approx(2_000 / (32 * 6))
+    # Six parts with the benchmark, on two processors. Of them, tasks used 20/s * 30 ms, and approved
+    # ones 20/s * 45 ms.
+    assert model.throughput(load) == pytest.approx((0.6 + 0.9) / 2 * 2_000 / (32 * 6))
+    # A worker that needs most of the time is one process.
+    for part in set(PARTS) - {"worker"}:
+        for operation in measured["operations"].values():
+            operation["cpuMs"][part] = 0
+    assert Model(measured).throughput(load) == pytest.approx((0.2 + 0.3) / 2 * 1_000 / 32)
 
 
 def test_a_prediction_grows_with_the_load_and_names_what_breaks_first() -> None:
