@@ -7,6 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
+from rota.auth.errors import CredentialRevoked
+from rota.platform.errors import RateLimited
+from rota.tasks import following
 from rota.tasks.following import Following, Known
 
 
@@ -20,9 +25,9 @@ class Journal:
 
     @asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[Any]:
-        woken = asyncio.Event()
-        woken.removed_at = None  # type: ignore[attr-defined]
-        yield woken
+        self.woken = asyncio.Event()
+        self.woken.removed_at = None  # type: ignore[attr-defined]
+        yield self.woken
 
     async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
         return [event for event in self.events if event.sequence > after]
@@ -46,3 +51,68 @@ async def test_the_last_event_comes_with_the_task_that_it_ended() -> None:
     await changes.aclose()
     assert change.task.status == "COMPLETED"
     assert [event.type for event in change.events] == ["task.running", "task.completed"]
+
+
+class Busy(Journal):
+    """Its account uses its whole share of the database while `refuses` names what is asked."""
+
+    refuses = ""
+
+    async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
+        self._check("read")
+        return await super().read(account_id, after, task_id)
+
+    async def get(self, caller: Any, task_id: UUID) -> Any:
+        self._check("get")
+        return await super().get(caller, task_id)
+
+    async def still_allowed(self, since: float | None) -> bool:
+        self._check("still_allowed")
+        return True
+
+    def _check(self, name: str) -> None:
+        if self.refuses == name:
+            raise RateLimited("Busy.")
+
+
+@pytest.mark.parametrize("refused", ["read", "get", "still_allowed"])
+async def test_a_busy_database_delays_the_events_and_loses_none(
+    refused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "POLL_EVERY_S", 0.01)
+    journal: Any = Busy()
+    journal.refuses = refused
+    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
+    caller: Any = SimpleNamespace(account_id=uuid4())
+    changes = Following(journal, journal).changes(caller, known, journal.still_allowed)
+    for _ in range(3):
+        change = await anext(changes)
+        assert (change.events, change.task.status) == ([], "RUNNING")
+    journal.refuses = ""
+    change = await anext(changes)
+    await changes.aclose()
+    assert change.task.status == "COMPLETED"
+    assert [event.type for event in change.events] == ["task.running", "task.completed"]
+
+
+async def test_a_client_is_checked_first_when_the_database_is_no_longer_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "POLL_EVERY_S", 0.01)
+    journal: Any = Busy()
+    journal.refuses = "read"
+    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
+    caller: Any = SimpleNamespace(account_id=uuid4())
+
+    async def still_allowed(since: float | None) -> bool:
+        return False
+
+    changes = Following(journal, journal).changes(caller, known, still_allowed)
+    await anext(changes)
+    # The next check is due much later, but a read after a busy moment is checked in any case.
+    monkeypatch.setattr(following, "POLL_EVERY_S", 3_600)
+    journal.refuses = ""
+    journal.woken.set()
+    with pytest.raises(CredentialRevoked):
+        async with asyncio.timeout(5):
+            await anext(changes)

@@ -6,6 +6,7 @@ without gaps, so every process can continue what another one began.
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from rota.auth.caller import Caller
 from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
 from rota.events.stream import BATCH, POLL_EVERY_S, StillAllowed, Streams
+from rota.platform.errors import RateLimited
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
 
@@ -72,24 +74,22 @@ class Following:
         account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
-                removed = woken.removed_at is not None
+                is_due = woken.removed_at is not None or loop.time() - checked_at >= POLL_EVERY_S
                 woken.clear()
-                events = await self._streams.read(account_id, seen, task.id)
-                if removed or loop.time() - checked_at >= POLL_EVERY_S:
-                    checked_at = loop.time()
-                    if not await still_allowed(time.monotonic()):
-                        raise CredentialRevoked
-                more = len(events) == BATCH
-                later = events
-                while later:
+                try:
+                    events, changed, more = await self._next(caller, task, seen)
+                    # After the read, so that the client sees nothing after its own removal.
+                    if is_due:
+                        checked_at = loop.time()
+                        if not await still_allowed(time.monotonic()):
+                            raise CredentialRevoked
+                except RateLimited:
+                    # The account uses its whole share of the database. The client gets nothing new
+                    # until the next poll, which checks it.
+                    events, changed, more, checked_at = [], task, False, -math.inf
+                task = changed
+                if events:
                     seen = events[-1].sequence
-                    task = await self._tasks.get(caller, task.id)
-                    if more:
-                        break
-                    # It may have changed since the events were read. Then they come along, or a
-                    # wait for the end would miss the last one.
-                    later = await self._streams.read(account_id, seen, task.id)
-                    events, more = [*events, *later], len(later) == BATCH
                 yield Change(events, task, more)
                 if more:
                     continue
@@ -101,3 +101,18 @@ class Following:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(min(ends_at or wake_at, wake_at)):
                         await woken.wait()
+
+    async def _next(self, caller: Caller, task: Task, seen: int) -> tuple[list[Event], Task, bool]:
+        """The events after this one, the task after them, and whether there are more."""
+        account_id = caller.account_id
+        later = events = await self._streams.read(account_id, seen, task.id)
+        more = len(events) == BATCH
+        while later:
+            task = await self._tasks.get(caller, task.id)
+            if more:
+                break
+            # It may have changed since the events were read. Then they come along, or a wait for
+            # the end would miss the last one.
+            later = await self._streams.read(account_id, events[-1].sequence, task.id)
+            events, more = [*events, *later], len(later) == BATCH
+        return events, task, more
