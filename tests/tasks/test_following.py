@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from rota.auth.authenticator import CACHE_S
 from rota.auth.errors import CredentialRevoked
 from rota.platform.errors import RateLimited
 from rota.tasks import following
@@ -87,7 +88,8 @@ async def test_a_busy_database_delays_the_events_and_loses_none(
     changes = Following(journal, journal).changes(caller, known, journal.still_allowed)
     for _ in range(3):
         change = await anext(changes)
-        assert (change.events, change.task.status) == ([], "RUNNING")
+        # There may be more, so a client that waits for the end does not stop here.
+        assert (change.events, change.task.status, change.more) == ([], "RUNNING", True)
     journal.refuses = ""
     change = await anext(changes)
     await changes.aclose()
@@ -98,7 +100,8 @@ async def test_a_busy_database_delays_the_events_and_loses_none(
 async def test_a_client_is_checked_first_when_the_database_is_no_longer_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(following, "POLL_EVERY_S", 0.01)
+    # The next check is due much later, but a read after a busy moment is checked in any case.
+    monkeypatch.setattr(following, "POLL_EVERY_S", 3_600)
     journal: Any = Busy()
     journal.refuses = "read"
     known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
@@ -107,12 +110,41 @@ async def test_a_client_is_checked_first_when_the_database_is_no_longer_busy(
     async def still_allowed(since: float | None) -> bool:
         return False
 
-    changes = Following(journal, journal).changes(caller, known, still_allowed)
+    changes = Following(journal, journal).changes(caller, known, still_allowed, seconds=1)
     await anext(changes)
-    # The next check is due much later, but a read after a busy moment is checked in any case.
-    monkeypatch.setattr(following, "POLL_EVERY_S", 3_600)
     journal.refuses = ""
-    journal.woken.set()
     with pytest.raises(CredentialRevoked):
-        async with asyncio.timeout(5):
-            await anext(changes)
+        await anext(changes)
+
+
+class Slow(Journal):
+    """Its reads take longer than a check of the client is valid."""
+
+    def __init__(self, removes: bool) -> None:
+        super().__init__()
+        self._removes = removes
+
+    async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
+        if self._removes:
+            self.woken.removed_at = 1.0  # type: ignore[attr-defined]
+        else:
+            await asyncio.sleep(0.1)
+        return await super().read(account_id, after, task_id)
+
+
+@pytest.mark.parametrize("removes", [False, True])
+async def test_a_client_that_lost_its_rights_during_the_read_gets_nothing(
+    removes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Beyond the age of the caller at the beginning.
+    monkeypatch.setattr(following, "POLL_EVERY_S", 3_600 if removes else CACHE_S + 0.05)
+    journal: Any = Slow(removes)
+    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
+    caller: Any = SimpleNamespace(account_id=uuid4())
+
+    async def still_allowed(since: float | None) -> bool:
+        return False
+
+    changes = Following(journal, journal).changes(caller, known, still_allowed)
+    with pytest.raises(CredentialRevoked):
+        await anext(changes)

@@ -39,7 +39,7 @@ class Change:
 
     events: list[Event]
     task: Task
-    # Whether more events are waiting to be read.
+    # Whether more events are waiting to be read, or may be.
     more: bool
 
 
@@ -74,32 +74,40 @@ class Following:
         account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
-                is_due = woken.removed_at is not None or loop.time() - checked_at >= POLL_EVERY_S
+                removed = woken.removed_at is not None
                 woken.clear()
+                is_busy = False
                 try:
                     events, changed, more = await self._next(caller, task, seen)
-                    # After the read, so that the client sees nothing after its own removal.
-                    if is_due:
+                    # After the read, which can take long, so that the client sees nothing after its
+                    # own removal.
+                    removed = removed or woken.removed_at is not None
+                    if removed or loop.time() - checked_at >= POLL_EVERY_S:
                         checked_at = loop.time()
                         if not await still_allowed(time.monotonic()):
                             raise CredentialRevoked
                 except RateLimited:
                     # The account uses its whole share of the database. The client gets nothing new
-                    # until the next poll, which checks it.
-                    events, changed, more, checked_at = [], task, False, -math.inf
+                    # until the next poll, which checks it. There may be more events.
+                    is_busy = True
+                    events, changed, more, checked_at = [], task, True, -math.inf
                 task = changed
                 if events:
                     seen = events[-1].sequence
                 yield Change(events, task, more)
-                if more:
+                if more and not is_busy:
                     continue
                 if self._streams.is_closing or (ends_at is not None and loop.time() >= ends_at):
                     return
                 if has_left is not None and await has_left():
                     return
                 wake_at = loop.time() + POLL_EVERY_S
+                wake_at = min(ends_at or wake_at, wake_at)
+                if is_busy:
+                    await asyncio.sleep(wake_at - loop.time())
+                    continue
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(min(ends_at or wake_at, wake_at)):
+                    async with asyncio.timeout_at(wake_at):
                         await woken.wait()
 
     async def _next(self, caller: Caller, task: Task, seen: int) -> tuple[list[Event], Task, bool]:
