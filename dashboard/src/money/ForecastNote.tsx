@@ -4,11 +4,13 @@ import { outlook } from './forecast';
 import { OnDay } from './OnDay';
 import { forecastQuery } from './queries';
 import { strings } from './strings';
+import { useTakesPayments } from './useTakesPayments';
 
 export function ForecastNote({ balance }: { balance: BalanceResponse }) {
   const { data } = useQuery(forecastQuery);
-  if (!data) return null;
-  const seen = outlook(balance, data);
+  const takesPayments = useTakesPayments();
+  if (!data || takesPayments === undefined) return null;
+  const seen = outlook(balance, data, takesPayments);
   const resetsAt = balance.usageBar.resetsAt;
   switch (seen.kind) {
     case 'quiet':

@@ -20,17 +20,28 @@ const forecast = (changes: Partial<Forecast> = {}): Forecast => ({
 });
 
 it('says who pays after the allowance', () => {
-  expect(outlook(balance(), forecast())).toMatchObject({ kind: 'allowance-ends', next: 'top-up' });
-  expect(outlook(balance({ topUpCents: 0 }), forecast())).toMatchObject({ next: 'needs-top-up' });
-  expect(outlook(balance({ allowOverflow: false }), forecast())).toMatchObject({ next: 'refused' });
-  expect(outlook(balance({ usageBar: { status: 'depleted' } }), forecast())).toMatchObject({
+  expect(outlook(balance(), forecast(), true)).toMatchObject({
+    kind: 'allowance-ends',
+    next: 'top-up',
+  });
+  expect(outlook(balance({ topUpCents: 0 }), forecast(), true)).toMatchObject({
+    next: 'needs-top-up',
+  });
+  expect(outlook(balance({ topUpCents: 0 }), forecast(), false)).toMatchObject({ next: 'refused' });
+  expect(outlook(balance(), forecast(), false)).toMatchObject({ next: 'top-up' });
+  expect(outlook(balance({ allowOverflow: false }), forecast(), true)).toMatchObject({
+    next: 'refused',
+  });
+  expect(outlook(balance({ usageBar: { status: 'depleted' } }), forecast(), true)).toMatchObject({
     kind: 'allowance-ended',
     next: 'top-up',
   });
 });
 
 it('knows when nothing ends', () => {
-  expect(outlook(balance(), forecast({ allowanceLastsUntil: null })).kind).toBe('allowance-lasts');
-  expect(outlook(balance(), forecast({ perDayUsd: '0.000000' })).kind).toBe('quiet');
-  expect(outlook(balance({ hasAllowance: false }), forecast()).kind).toBe('balance-ends');
+  expect(outlook(balance(), forecast({ allowanceLastsUntil: null }), true).kind).toBe(
+    'allowance-lasts',
+  );
+  expect(outlook(balance(), forecast({ perDayUsd: '0.000000' }), true).kind).toBe('quiet');
+  expect(outlook(balance({ hasAllowance: false }), forecast(), true).kind).toBe('balance-ends');
 });

@@ -10,9 +10,14 @@ export type Outlook =
   | { kind: 'balance-ends'; until: string }
   | { kind: 'balance-lasts' };
 
-export function outlook(balance: BalanceResponse, forecast: Forecast): Outlook {
+export function outlook(
+  balance: BalanceResponse,
+  forecast: Forecast,
+  takesPayments: boolean,
+): Outlook {
   const { hasAllowance, allowOverflow, topUpCents, usageBar } = balance;
-  const next = !allowOverflow ? 'refused' : topUpCents > 0 ? 'top-up' : 'needs-top-up';
+  const without = takesPayments ? 'needs-top-up' : 'refused';
+  const next = !allowOverflow ? 'refused' : topUpCents > 0 ? 'top-up' : without;
   if (hasAllowance && usageBar.status === 'depleted') {
     return { kind: 'allowance-ended', next, until: forecast.balanceLastsUntil };
   }
