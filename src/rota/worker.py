@@ -133,8 +133,8 @@ async def run_worker(
             # already taken. So the worker takes no more than it can do at once.
             "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
             "max_cached_workflows": CACHED_RUNS,
-            # The sandbox takes a tenth of the worker's time. The tests replay stored histories in
-            # it, so they find what it would find.
+            # The sandbox takes a tenth of the worker's time. The tests replay the histories of runs
+            # in it, so they find what it would find.
             "workflow_runner": UnsandboxedWorkflowRunner(),
             # Work that is assigned to a worker that does not respond goes to another one.
             "sticky_queue_schedule_to_start_timeout": timedelta(

@@ -14,8 +14,9 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -71,24 +72,37 @@ async def test_requests_to_openai_are_those_of_its_library() -> None:
         ModelResponse(parts=[TextPart("Let me see."), ToolCallPart("count", {"of": "é"}, "c1")]),
         ModelRequest(parts=[ToolReturnPart("count", {"found": [1, None, 2.5]}, "c1")]),
     ]
-    tools = [ToolDefinition(name="count", parameters_json_schema={"type": "object"})]
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    tools = [ToolDefinition(name="count", parameters_json_schema=schema)]
+    answer = OutputObjectDefinition(json_schema=schema, name="answer")
+    structured = ModelRequestParameters(
+        function_tools=tools, output_mode="native", output_object=answer
+    )
     settings = ModelSettings(max_tokens=50, extra_body={"user": "me"})
+
+    async def request(model: Model, parameters: ModelRequestParameters) -> None:
+        with pytest.raises(ModelHTTPError):
+            await model.request(conversation, settings, parameters)
+        with pytest.raises(ModelHTTPError):
+            async with model.request_stream(conversation, settings, parameters):
+                pass
+
     async with listening(Starlette(routes=[Route("/{p:path}", receive, methods=["POST"])])) as url:
         choice = ModelChoice.model_validate(
             {"provider": "openai", "model": "gpt-4o", "apiKey": "k", "baseUrl": url}
         )
-        plain = AsyncOpenAI(api_key="k", base_url=url, max_retries=0)
-        for model in (
-            Models({"default": choice}, None).chain("default").choose().model,
-            OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=plain)),
-        ):
-            for offered in (tools, []):
-                with pytest.raises(ModelHTTPError):
-                    await model.request(
-                        conversation, settings, ModelRequestParameters(function_tools=offered)
-                    )
-    assert sent[:2] == sent[2:]
-    assert len(sent[0]["messages"]) == 4
-    assert "tools" in sent[0]
-    assert "tools" not in sent[1]
-    assert sent[0]["user"] == "me"
+        ours = Models({"default": choice}, None).chain("default").choose().model
+        library = AsyncOpenAI(api_key="k", base_url=url, max_retries=0)
+        plain = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(openai_client=library))
+        for model in (ours, plain):
+            for parameters in (ModelRequestParameters(), structured):
+                await request(model, parameters)
+    assert isinstance(ours, OpenAIChatModel)
+    assert type(ours.client.chat.completions) is not type(library.chat.completions)
+    assert sent[:4] == sent[4:]
+    text, _, data, streamed = sent[:4]
+    assert "tools" not in text
+    assert text["user"] == "me"
+    assert [len(data["messages"]), len(data["tools"])] == [4, 1]
+    assert data["response_format"]["json_schema"]["name"] == "answer"
+    assert streamed["stream"] is True
