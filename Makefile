@@ -144,7 +144,7 @@ bench: setup  ## Measure against bare code and other engines, fairness, latency,
 # 30 million tasks need about 15 GB of disk. SIZE_DATA keeps them for the next time.
 SIZE_DATA ?= dist/scale
 scale: setup  ## Measure what a task costs each part, with more processes, rows and connections; slow
-	failed=0; for part in costs model_check processes bursts pooled; do \
+	failed=0; for part in costs model_check processes temporal_bench bursts pooled; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; \
 	$(BIN)/python -m tests.load.size --tasks 30000000 --small-rows --growth 1.2 --data $(SIZE_DATA) || failed=1; \
 	$(BIN)/python -m tests.load.size_retention --data $(SIZE_DATA) || failed=1; exit $$failed

@@ -1,7 +1,6 @@
 """A deployment of several `serve` and `worker` processes whose parts are metered."""
 
 import asyncio
-import itertools
 import json
 import os
 import sys
@@ -126,22 +125,23 @@ class Fleet(World):
     ) -> None:
         """Sends requests, so many at the same time, to all `serve` processes in turn.
 
-        With `per_s`, each request waits for its moment, so that the servers have idle time.
+        Each process gets all of them. With `per_s`, each request waits for its moment, so that the
+        servers have idle time.
         """
         numbers = iter(range(count))
-        began = time.monotonic()
+        began, clients = time.monotonic(), self._clients
 
-        async def sender(client: RawClient) -> None:
+        async def sender() -> None:
             for number in numbers:
                 if per_s:
                     await asyncio.sleep(began + number / per_s - time.monotonic())
-                response = await client.send(requests[number % len(requests)])
+                turn, client = divmod(number, len(clients))
+                response = await clients[client].send(requests[turn % len(requests)])
                 assert response.status == status, response.label
 
-        turns = itertools.cycle(self._clients)
         async with asyncio.TaskGroup() as group:
             for _ in range(at_once):
-                group.create_task(sender(next(turns)))
+                group.create_task(sender())
 
     async def tasks(
         self, people: Sequence[Person], script: str, count: int, at_once: int, agent: str = "writer"
@@ -176,8 +176,12 @@ class Fleet(World):
         return {
             "serve": [pid_of(api) for api in self.serves],
             "worker": [pid_of(worker) for worker in self.workers],
-            **{part: [pid_of(stack.component(part))] for part in ("postgres", "redis", "temporal")},
+            **{part: [pid_of(stack.component(part))] for part in ("postgres", "redis")},
+            "temporal": self.temporal_roots(),
         }
+
+    def temporal_roots(self) -> list[int]:
+        return [pid_of(self.stack.temporal)]
 
     def use(self) -> dict[str, Use]:
         found = measure(self.roots() | {OTHERS: [os.getpid()]})

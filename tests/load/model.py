@@ -2,8 +2,8 @@
 
     python -m tests.load.model --tasks-per-s 100 --model-calls 3 --tool-calls 4 --keep-days 90
 
-The only input is docs/scale/costs.json, which tests/load/costs.py measures. The predictions are
-compared with measurements that are not in that file by tests/load/model_check.py.
+The only input is docs/scale/costs.json, which tests/load/costs.py measures. It also measures two
+loads that the model does not use. tests/load/model_check.py compares its predictions with them.
 """
 
 import argparse
@@ -109,7 +109,7 @@ class Model:
         self.history_events: int = costs["historyEvents"]
         self._processors: int = costs["machine"]["processors"]
         # How busy the busiest of them was while whole tasks were measured.
-        self._busy = statistics.median(
+        self._busy: float = statistics.median(
             each["perSecond"] * self._busiest_ms(self.operations[name]) / 1000
             for name, each in costs["operations"].items()
             if name in WHOLE_TASKS

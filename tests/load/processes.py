@@ -40,7 +40,8 @@ ACCOUNTS = 32
 # For each `serve` process.
 AT_ONCE = 16
 PER_S = 100
-IDLE_S = 4.0
+SETTLE_S = 3.0
+IDLE_S = 5.0
 RESULTS = Path("bench-results/processes.json")
 
 
@@ -70,6 +71,8 @@ class Deployment:
         return statistics.median(each.cpu_ms(*parts) / each.seconds for each in self.idle)
 
     async def rest(self) -> None:
+        # The work of the turn before is over.
+        await asyncio.sleep(SETTLE_S)
         async with self.fleet.metered(1) as result:
             await asyncio.sleep(IDLE_S)
         self.idle += result

@@ -4,6 +4,7 @@ As a program, this module is its worker. It uses the same settings as the produc
 """
 
 import asyncio
+import gc
 import signal
 from dataclasses import dataclass
 from datetime import timedelta
@@ -70,8 +71,7 @@ class Calls:
 
 async def work() -> None:
     from temporalio.client import Client
-    from temporalio.worker import Worker
-    from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+    from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
     from rota.platform.settings import Settings
     from rota.worker import CACHED_RUNS, MAX_WORKFLOW_TASKS
@@ -89,10 +89,10 @@ async def work() -> None:
         max_concurrent_activities=settings.worker_calls,
         max_concurrent_workflow_tasks=MAX_WORKFLOW_TASKS,
         max_cached_workflows=CACHED_RUNS,
-        workflow_runner=SandboxedWorkflowRunner(
-            restrictions=SandboxRestrictions.default.with_passthrough_modules("tests.load")
-        ),
+        workflow_runner=UnsandboxedWorkflowRunner(),
     ):
+        gc.collect()
+        gc.freeze()
         print("ready", flush=True)
         await stop.wait()
 

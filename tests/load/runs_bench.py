@@ -179,7 +179,7 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
         await of_bare(client, world, f"alone-{number}", 1)
         taken["bare"].append(time.monotonic() - began)
         for name, each in (("ours", script), ("one", one), ("many", many)):
-            taken[name].append(await _run_s(world, person, each))
+            taken[name].append(await run_s(world, person, each))
     middle_ms = {name: statistics.median(values) * 1000 for name, values in taken.items()}
     figures.call_ms, figures.client_call_ms = middle_ms["call"], middle_ms["client call"]
     # Three steps in sequence: model, both tools, model.
@@ -188,15 +188,15 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
     figures.further_call_ms = (middle_ms["many"] - middle_ms["one"]) / FURTHER_CALLS
 
 
-async def _run_s(world: World, person: Person, script: str) -> float:
-    """How long one run takes, without its time in the queue."""
+async def run_s(world: World, person: Person, script: str, since: str = "started_at") -> float:
+    """How long one run takes, by default without its time in the queue."""
     async with asyncio.timeout(60), world.service.owner() as connection:
         task_id = await world.create(person, "writer", script)
         while True:
             # Rare, so that polling does not slow the run down.
             await asyncio.sleep(0.1)
             seconds: float | None = await connection.fetchval(
-                "SELECT extract(epoch FROM finished_at - started_at)::float FROM tasks "
+                f"SELECT extract(epoch FROM finished_at - {since})::float FROM tasks "
                 "WHERE id = $1 AND status = 'COMPLETED'",
                 ids.from_wire("task", task_id),
             )

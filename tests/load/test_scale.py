@@ -67,14 +67,14 @@ def test_a_task_costs_the_sum_of_its_parts() -> None:
     # 10, two further model calls, four tool calls, a fifth of an approval, five requests.
     assert one.cpu_ms["worker"] == pytest.approx(10 + 8 + 8 + 1 + 5)
     assert one.written["walBytes"] == pytest.approx(3_200)
-    # Six parts with the benchmark, on two processors. Of them, tasks used 20/s * 30 ms, and approved
-    # ones 20/s * 45 ms.
+    # Six parts with the benchmark, on two processors. 20 tasks per second made them 0.6 busy, and
+    # as many approved ones 0.9.
     assert model.throughput(load) == pytest.approx((0.6 + 0.9) / 2 * 2_000 / (32 * 6))
-    # A worker that needs most of the time is one process.
-    for part in set(PARTS) - {"worker"}:
-        for operation in measured["operations"].values():
-            operation["cpuMs"][part] = 0
-    assert Model(measured).throughput(load) == pytest.approx((0.2 + 0.3) / 2 * 1_000 / 32)
+    # A further call that takes only the worker, which is one process: 100 ms beside its 10.
+    for part in (*PARTS, BENCHMARK):
+        measured["operations"]["further model call"]["cpuMs"][part] = 100 * (part == "worker")
+    busy = Model(measured).throughput(Load(model_calls=2))
+    assert busy == pytest.approx((0.6 + 0.9) / 2 * 1_000 / 110)
 
 
 def test_a_prediction_grows_with_the_load_and_names_what_breaks_first() -> None:
