@@ -14,6 +14,7 @@ from rota.dev.stack import Stack
 from rota.limits import window
 from rota.limits.result import Ceilings
 from rota.limits.window import Window
+from rota.platform import ids
 from tests.agents.conftest import counted_statements
 from tests.auth.key_requests import create_key
 from tests.service import Service
@@ -111,6 +112,26 @@ async def test_a_key_that_was_valid_before_does_not_wait_for_others(
             # Until the caller is no longer cached, and looked up again.
             while not of_keys(statements):
                 assert (await ask(proxied, key, address)).status_code == 200
+    # Its owner is known. The key itself is read again.
+    assert not [text for text in statements if "api_key_hashes" in text]
+
+
+async def test_a_key_whose_owner_is_known_ends_when_it_is_deleted(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await proxied.sign_in()
+    created = await create_key(person)
+    assert (await ask(proxied, created["secret"], next(_addresses))).status_code == 200
+    # As if another process deleted it: this one does not forget the caller at once.
+    async with proxied.owner() as connection:
+        await connection.execute(
+            "DELETE FROM api_keys WHERE id = $1", ids.from_wire("key", created["key"]["id"])
+        )
+    with counted_statements(monkeypatch) as statements:
+        async with asyncio.timeout(10):
+            while (await ask(proxied, created["secret"], next(_addresses))).status_code != 401:
+                await asyncio.sleep(0.05)
+    assert not [text for text in statements if "api_key_hashes" in text]
 
 
 async def test_a_database_error_reaches_every_request_that_waits(

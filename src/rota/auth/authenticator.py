@@ -171,10 +171,10 @@ class Authenticator:
     async def _load_key_caller(self, secret_hash: bytes, address: str | None) -> Caller | None:
         owner = await self._key_lookup.owner(secret_hash, address)
         caller = await self._caller_of(owner) if owner is not None else None
-        if caller is None or self._refused.get(secret_hash):
+        if owner is None or caller is None or self._refused.get(secret_hash):
             self._refused.put(secret_hash, True)
             return None
-        self._key_lookup.succeeded(secret_hash, address)
+        self._key_lookup.succeeded(secret_hash, owner, address)
         self._keys.put(secret_hash, caller)
         return caller
 

@@ -3,7 +3,8 @@
 Anyone can invent a well-formed key, and only the database knows that it does not exist. From an
 address that has sent many such keys, look-ups wait for the next query that all of these addresses
 share. There are at most ten such queries per second. No look-up is refused, so a valid key works
-from every address. A key that was valid lately does not wait.
+from every address. The owner of a key never changes, so a key that was valid lately needs no query:
+whether it still exists is read with its scopes.
 """
 
 import asyncio
@@ -26,7 +27,9 @@ class KeyLookup:
         self._failures: ExpiringCache[str, int] = ExpiringCache(
             max_items=10_000, max_age_s=REMEMBER_S
         )
-        self._known: ExpiringCache[bytes, bool] = ExpiringCache(max_items=10_000, max_age_s=KNOWN_S)
+        self._known: ExpiringCache[bytes, KeyOwner] = ExpiringCache(
+            max_items=10_000, max_age_s=KNOWN_S
+        )
         # The next shared query, and the hashes that it looks for.
         self._batch: asyncio.Task[dict[bytes, KeyOwner]] | None = None
         self._hashes: set[bytes] = set()
@@ -34,15 +37,18 @@ class KeyLookup:
 
     async def owner(self, secret_hash: bytes, address: str | None) -> KeyOwner | None:
         """The owner of a key. Counts as a failure of the address until `succeeded` is called."""
-        if self._count(address, 1) > FAILURES and not self._known.get(secret_hash):
+        failures = self._count(address, 1)
+        if known := self._known.get(secret_hash):
+            return known
+        if failures > FAILURES:
             return await self._shared(secret_hash)
         async with self._db.directory() as connection:
             found = await queries.find_key_owners(connection, [secret_hash])
         return found.get(secret_hash)
 
-    def succeeded(self, secret_hash: bytes, address: str | None) -> None:
+    def succeeded(self, secret_hash: bytes, owner: KeyOwner, address: str | None) -> None:
         self._count(address, -1)
-        self._known.put(secret_hash, True)
+        self._known.put(secret_hash, owner)
 
     def _count(self, address: str | None, change: int) -> int:
         if address is None:
