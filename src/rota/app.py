@@ -1,6 +1,5 @@
 """Builds the HTTP application from settings."""
 
-import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -33,6 +32,7 @@ from rota.mcp_server.server import PATH as MCP_PATH
 from rota.notifications.routes import notification_routes, unsubscribe_routes
 from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
+from rota.platform import collector
 from rota.platform.health import health_routes
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
@@ -126,9 +126,7 @@ def create_app(
             # Before the task group of the MCP server, which would wrap the error in a group.
             await parts.check_start()
             async with mcp.server.running():
-                # These objects live as long as the process, so the collector can skip them.
-                gc.collect()
-                gc.freeze()
+                collector.settle()
                 yield
 
     app = FastAPI(

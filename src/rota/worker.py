@@ -3,7 +3,6 @@ webhooks and expires what is overdue."""
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -18,7 +17,7 @@ from rota.events import outbox
 from rota.events.relay import Relay
 from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.workflow import CheckServers
-from rota.platform import clock, database_server
+from rota.platform import clock, collector, database_server
 from rota.platform.continuity import BEAT_EVERY_S, OLDER, Continuity
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
@@ -168,9 +167,7 @@ async def run_worker(
             **options,
         )
         await ensure_schedule(client, TASK_QUEUE)
-        # These objects live as long as the process, so the collector can skip them.
-        gc.collect()
-        gc.freeze()
+        collector.settle()
         log.info("worker_ready", queue=SLICES_QUEUE)
         async with earlier_runs, runs:
             state.polls = True
