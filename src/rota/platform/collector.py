@@ -1,7 +1,7 @@
 """The garbage collector of a process that serves many requests or runs in one event loop.
 
-While it works, all of them wait. By default it goes through everything that was ever loaded, every
-few seconds: 200 ms in a worker with 500 runs.
+While it works, all of them wait. A collection that includes everything that was loaded takes about
+200 ms, and one of what 500 runs have in use up to 109 ms.
 """
 
 import gc
