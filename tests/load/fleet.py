@@ -23,6 +23,7 @@ PARTS = ("serve", "worker", "postgres", "redis", "temporal")
 OTHERS = "benchmark"
 STACK_PARTS = ("postgres", "redis", "temporal", "idp")
 MOST_WORKERS = 25
+SETTLE_S, IDLE_S = 3.0, 5.0
 SIZE = """
     SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
@@ -203,6 +204,13 @@ class Fleet(World):
         after = await self._figures()
         figures = {name: after[name] - before[name] for name in before}
         result.append(Metered(count=count, seconds=seconds, use=spent, **figures))
+
+    async def idle(self) -> Metered:
+        """What the parts use in some seconds without work, after the work before is over."""
+        await asyncio.sleep(SETTLE_S)
+        async with self.metered(1) as result:
+            await asyncio.sleep(IDLE_S)
+        return result[0]
 
     async def compact(self) -> int:
         """Rewrites the tables that grow, and returns the size of all with their indexes.

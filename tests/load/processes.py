@@ -40,8 +40,6 @@ ACCOUNTS = 32
 # For each `serve` process.
 AT_ONCE = 16
 PER_S = 100
-SETTLE_S = 3.0
-IDLE_S = 5.0
 RESULTS = Path("bench-results/processes.json")
 
 
@@ -69,13 +67,6 @@ class Deployment:
     def idle_ms(self, *parts: str) -> float:
         """In a second without work."""
         return statistics.median(each.cpu_ms(*parts) / each.seconds for each in self.idle)
-
-    async def rest(self) -> None:
-        # The work of the turn before is over.
-        await asyncio.sleep(SETTLE_S)
-        async with self.fleet.metered(1) as result:
-            await asyncio.sleep(IDLE_S)
-        self.idle += result
 
     async def turn(self, operation: str, per_process: int) -> Metered:
         count, at_once = per_process * self.size, AT_ONCE * self.size
@@ -150,7 +141,7 @@ async def main(sizes: Sequence[int], rounds: int, requests: int, tasks: int) -> 
                 await each.turn(operation, count // 2)
         for number in range(rounds):
             for each in all_of_them if number % 2 else reversed(all_of_them):
-                await each.rest()
+                each.idle.append(await each.fleet.idle())
                 for operation, count in counts.items():
                     each.found[operation].append(await each.turn(operation, count))
         met = report(all_of_them)

@@ -4,7 +4,6 @@ As a program, this module is its worker. It uses the same settings as the produc
 """
 
 import asyncio
-import gc
 import signal
 from dataclasses import dataclass
 from datetime import timedelta
@@ -73,6 +72,7 @@ async def work() -> None:
     from temporalio.client import Client
     from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+    from rota.platform import collector
     from rota.platform.settings import Settings
     from rota.worker import CACHED_RUNS, MAX_WORKFLOW_TASKS
 
@@ -91,8 +91,7 @@ async def work() -> None:
         max_cached_workflows=CACHED_RUNS,
         workflow_runner=UnsandboxedWorkflowRunner(),
     ):
-        gc.collect()
-        gc.freeze()
+        collector.settle()
         print("ready", flush=True)
         await stop.wait()
 

@@ -34,8 +34,6 @@ from tests.service import Person
 ACCOUNTS = 32
 AT_ONCE = 16
 SINGLE = 10
-SETTLE_S = 3.0
-IDLE_S = 5.0
 RESULTS = Path("bench-results/temporal.json")
 
 
@@ -58,16 +56,13 @@ class Side:
     alone_ms: list[float] = field(default_factory=list)
 
     async def turn(self, count: int) -> None:
-        # The work of the other side is over.
-        await asyncio.sleep(SETTLE_S)
-        async with self.fleet.metered(1) as idle:
-            await asyncio.sleep(IDLE_S)
+        idle = await self.fleet.idle()
         async with self.fleet.metered(count) as result:
             await self.fleet.tasks(self.people, self.script, count, AT_ONCE)
         [found] = result
         self.per_s.append(found.per_s)
         for part, values in self.cpu_ms.items():
-            idle_ms = idle[0].cpu_ms(part) / idle[0].seconds
+            idle_ms = idle.cpu_ms(part) / idle.seconds
             values.append(found.cpu_ms(part) - idle_ms * found.seconds / count)
         for _ in range(SINGLE):
             seconds = await run_s(self.fleet, self.people[0], self.script, since="created_at")

@@ -1,7 +1,7 @@
 """A followed task and its events belong together, also if it changes while they are read."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +11,10 @@ import pytest
 
 from rota.auth.authenticator import CACHE_S
 from rota.auth.errors import CredentialRevoked
+from rota.events.stream import StillAllowed
 from rota.platform.errors import RateLimited
 from rota.tasks import following
-from rota.tasks.following import Following, Known
+from rota.tasks.following import Change, Following, Known
 
 
 class Journal:
@@ -39,15 +40,22 @@ class Journal:
         return SimpleNamespace(id=task_id, status="COMPLETED")
 
 
-async def test_the_last_event_comes_with_the_task_that_it_ended() -> None:
-    journal: Any = Journal()
+def changes_of(
+    journal: Any, still_allowed: StillAllowed, seconds: float | None = None
+) -> AsyncGenerator[Change]:
+    """What happens to a running task, none of whose events are known."""
     known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
     caller: Any = SimpleNamespace(account_id=uuid4())
+    return Following(journal, journal).changes(caller, known, still_allowed, seconds)
+
+
+async def test_the_last_event_comes_with_the_task_that_it_ended() -> None:
+    journal: Any = Journal()
 
     async def still_allowed(since: float | None) -> bool:
         return True
 
-    changes = Following(journal, journal).changes(caller, known, still_allowed)
+    changes = changes_of(journal, still_allowed)
     change = await anext(changes)
     await changes.aclose()
     assert change.task.status == "COMPLETED"
@@ -83,9 +91,7 @@ async def test_a_busy_database_delays_the_events_and_loses_none(
     monkeypatch.setattr(following, "POLL_EVERY_S", 0.01)
     journal: Any = Busy()
     journal.refuses = refused
-    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
-    caller: Any = SimpleNamespace(account_id=uuid4())
-    changes = Following(journal, journal).changes(caller, known, journal.still_allowed)
+    changes = changes_of(journal, journal.still_allowed)
     for _ in range(3):
         change = await anext(changes)
         # There may be more, so a client that waits for the end does not stop here.
@@ -104,13 +110,11 @@ async def test_a_client_is_checked_first_when_the_database_is_no_longer_busy(
     monkeypatch.setattr(following, "POLL_EVERY_S", 3_600)
     journal: Any = Busy()
     journal.refuses = "read"
-    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
-    caller: Any = SimpleNamespace(account_id=uuid4())
 
     async def still_allowed(since: float | None) -> bool:
         return False
 
-    changes = Following(journal, journal).changes(caller, known, still_allowed, seconds=1)
+    changes = changes_of(journal, still_allowed, seconds=1)
     await anext(changes)
     journal.refuses = ""
     with pytest.raises(CredentialRevoked):
@@ -139,12 +143,10 @@ async def test_a_client_that_lost_its_rights_during_the_read_gets_nothing(
     # Beyond the age of the caller at the beginning.
     monkeypatch.setattr(following, "POLL_EVERY_S", 3_600 if removes else CACHE_S + 0.05)
     journal: Any = Slow(removes)
-    known: Any = Known(SimpleNamespace(id=uuid4(), status="RUNNING"), 0)  # type: ignore[arg-type]
-    caller: Any = SimpleNamespace(account_id=uuid4())
 
     async def still_allowed(since: float | None) -> bool:
         return False
 
-    changes = Following(journal, journal).changes(caller, known, still_allowed)
+    changes = changes_of(journal, still_allowed)
     with pytest.raises(CredentialRevoked):
         await anext(changes)
