@@ -16,8 +16,9 @@ import pytest
 from pydantic import SecretStr
 
 from rota.auth.authenticator import Authenticator
-from rota.events import journal, stream
+from rota.events import journal, reading, stream
 from rota.events.fanout import Fanout
+from rota.events.reading import JournalReads
 from rota.platform.db import Database
 from rota.platform.errors import RateLimited
 from tests.events.reader import Message, Reader
@@ -184,7 +185,7 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
         data = {"status": "COMPLETED"}
         await journal.append(tx, "task.repeated", data, uuid_of(task))
     # The first event with a final status is the last of its batch.
-    monkeypatch.setattr(stream, "BATCH", 2)
+    monkeypatch.setattr(reading, "BATCH", 2)
     response = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
     assert response.text.count("id: ") == 3
 
@@ -209,7 +210,7 @@ async def test_logging_out_ends_the_stream(board: Service) -> None:
 async def test_a_reader_that_is_catching_up_is_checked_too(
     board: Service, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "BATCH", 10)
+    monkeypatch.setattr(reading, "BATCH", 10)
     person = await board.sign_in()
     async with db.write(person.user_id) as tx:
         for _ in range(50):
@@ -254,20 +255,19 @@ async def test_the_streams_of_an_account_share_what_they_poll(
         # Their first polls are over.
         await asyncio.sleep(2 * stream.POLL_EVERY_S)
         counted(Authenticator, LOOKUPS[credential])
-        counted(stream.Streams, "last_sequence")
-        counted(stream.Streams, "_read_once")
+        counted(JournalReads, "_read_next")
+        counted(JournalReads, "_catch_up")
         began = time.monotonic()
         await asyncio.sleep(4 * stream.POLL_EVERY_S)
         polls = (time.monotonic() - began) / stream.POLL_EVERY_S + 1
     assert 3 <= calls[LOOKUPS[credential]] <= polls
-    assert 3 <= calls["last_sequence"] <= polls
-    assert calls["_read_once"] == 0
+    assert 3 <= calls["_read_next"] <= polls
+    assert calls["_catch_up"] == 0
 
 
 BUSY: dict[str, tuple[Any, str]] = {
     "session": (Authenticator, "_load_session_caller"),
     "key": (Authenticator, "_load_key_caller"),
-    "newest": (stream.Streams, "last_sequence"),
     "read": (journal, "after"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 
 from rota.auth.authenticator import CACHE_S
 from rota.auth.errors import CredentialRevoked
+from rota.events.reading import Batch
 from rota.events.stream import StillAllowed
 from rota.platform.errors import RateLimited
 from rota.tasks import following
@@ -29,10 +30,12 @@ class Journal:
     async def listening(self, account_id: UUID) -> AsyncIterator[Any]:
         self.woken = asyncio.Event()
         self.woken.removed_at = None  # type: ignore[attr-defined]
+        self.woken.events_at = None  # type: ignore[attr-defined]
         yield self.woken
 
-    async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
-        return [event for event in self.events if event.sequence > after]
+    async def read(self, account_id: UUID, after: int, task_id: UUID, since: float) -> Batch:
+        events: list[Any] = [event for event in self.events if event.sequence > after]
+        return Batch(after, len(self.events), events, has_more=False, read_at=since)
 
     async def get(self, caller: Any, task_id: UUID) -> Any:
         if len(self.events) == 1:
@@ -67,9 +70,9 @@ class Busy(Journal):
 
     refuses = ""
 
-    async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
+    async def read(self, account_id: UUID, after: int, task_id: UUID, since: float) -> Batch:
         self._check("read")
-        return await super().read(account_id, after, task_id)
+        return await super().read(account_id, after, task_id, since)
 
     async def get(self, caller: Any, task_id: UUID) -> Any:
         self._check("get")
@@ -128,12 +131,12 @@ class Slow(Journal):
         super().__init__()
         self._removes = removes
 
-    async def read(self, account_id: UUID, after: int, task_id: UUID) -> list[Any]:
+    async def read(self, account_id: UUID, after: int, task_id: UUID, since: float) -> Batch:
         if self._removes:
             self.woken.removed_at = 1.0  # type: ignore[attr-defined]
         else:
             await asyncio.sleep(0.1)
-        return await super().read(account_id, after, task_id)
+        return await super().read(account_id, after, task_id, since)
 
 
 @pytest.mark.parametrize("removes", [False, True])

@@ -38,20 +38,21 @@ class Woken(asyncio.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        # Whether it is an event of the account. A stream can also be woken by a live text.
-        self.by_events = False
+        # When the account last had an event, on the monotonic clock. A stream can also be woken by
+        # a live text.
+        self.events_at: float | None = None
         # When the account lost a member, on the monotonic clock.
         self.removed_at: float | None = None
 
     def set(self) -> None:
-        self.by_events = True
+        self.events_at = time.monotonic()
         super().set()
 
     def by_text(self) -> None:
         super().set()
 
     def clear(self) -> None:
-        self.by_events = False
+        self.events_at = None
         self.removed_at = None
         super().clear()
 

@@ -25,11 +25,10 @@ from rota.events.access import Sight
 from rota.events.fanout import Fanout, Woken
 from rota.events.journal import Event
 from rota.events.live_watch import LiveWatch, Topic, Watcher
-from rota.platform.cache import RecentCalls
+from rota.events.reading import NOTHING, JournalReads
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import RateLimited, Unavailable
 
-BATCH = 100
 # How often a stream polls the database and checks there that its client may still read. A client
 # that may not is cut off within a second, also while Redis is down.
 POLL_EVERY_S = 0.9
@@ -94,10 +93,9 @@ class Streams:
         self._most = most
         self._most_per_account = most_per_account
         self._open: Counter[UUID] = Counter()
-        # Reads of the journal that have not begun.
-        self._reads: dict[tuple[UUID, int, UUID | None], asyncio.Task[list[Event]]] = {}
-        # The numbers of the newest events, which the streams of an account share.
-        self._newest: RecentCalls[UUID, int] = RecentCalls(max_items=most, max_age_s=1)
+        self._reads = JournalReads(db, most)
+        # The next events of an account or of one task, for something that has a place.
+        self.read = self._reads.next
         self._closing = False
 
     def close(self) -> None:
@@ -168,6 +166,7 @@ class Streams:
             self._open[account_id] -= 1
             if not self._open[account_id]:
                 del self._open[account_id]
+                self._reads.forget(account_id)
 
     async def _messages(
         self,
@@ -193,42 +192,38 @@ class Streams:
             sent_at = time.monotonic()
             # The request itself was just checked, with a caller that can be half a second old.
             poll_at = min(next_poll(account_id), sent_at + POLL_EVERY_S - CACHE_S)
-            newest: int | None = None
             # Of the task, as of the last event.
             status: str | None = None
-            woken.set()
+            # If this is a moment, events are read, by a read that began later.
+            read_since: float | None = sent_at
             while True:
                 # A stream that is late uses no look-up from before the latest poll.
                 latest = next_poll(account_id) - POLL_EVERY_S
                 polled_at = max(poll_at, latest) if time.monotonic() >= poll_at else None
-                # Only look-ups that began after this count.
+                # Only look-ups of the client that began after this count.
                 since = max(polled_at or 0, woken.removed_at or 0) or None
-                due = woken.by_events
+                read_since = max(read_since or 0, polled_at or 0, woken.events_at or 0) or None
                 if polled_at is not None:
                     poll_at = next_poll(account_id)
                 woken.clear()
                 messages = b""
-                events: list[Event] = []
                 has_more = False
                 # Whether the account uses its whole share of the database. Then nothing is sent
                 # until the client is checked at the next poll.
                 is_busy = False
                 try:
-                    if polled_at is not None and not due:
-                        known = newest
-                        newest = await self._newest.run(
-                            account_id, polled_at, lambda: self.last_sequence(account_id)
-                        )
-                        due = newest != known
-                    if due:
-                        events = await self.read(account_id, after, task_id)
+                    batch = NOTHING
+                    if read_since is not None:
+                        batch = await self.read(account_id, after, task_id, read_since)
                     # After the read, so that the client sees no event after its own removal.
-                    if any(event.type == journal.MEMBER_REMOVED for event in events):
+                    if any(event.type == journal.MEMBER_REMOVED for event in batch.events):
                         since = time.monotonic()
-                    if (due or since is not None) and not await still_allowed(since):
+                    if (batch.events or since is not None) and not await still_allowed(since):
                         return
-                    has_more = len(events) == BATCH
-                    for event in events:
+                    has_more = batch.has_more
+                    # The next batch comes from a later read.
+                    read_since = batch.read_at if has_more else None
+                    for event in batch.events:
                         if sees(event):
                             messages += await self._text_before(account_id, event, watcher)
                             messages += encode(event)
@@ -242,6 +237,8 @@ class Streams:
                                 # The client read slowly. It is checked before it gets the rest.
                                 has_more = True
                                 break
+                    else:
+                        after = max(after, batch.upto)
                 except RateLimited:
                     is_busy = True
                 follows = follow and status not in ends_with
@@ -252,13 +249,10 @@ class Streams:
                     sent_at = time.monotonic()
                 if is_busy:
                     await asyncio.sleep(poll_at - time.monotonic())
-                    if due:
-                        woken.set()
-                elif has_more:
-                    woken.set()
-                elif not follows:
+                    poll_at = time.monotonic()
+                elif not has_more and not follows:
                     return
-                else:
+                elif not has_more:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(poll_at - time.monotonic()):
                             await woken.wait()
@@ -282,20 +276,3 @@ class Streams:
                 return await self._stored_text(tx, task_id, run, step)
 
         return await watcher.finish((run, step), read)
-
-    async def read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
-        """The next events, at most `BATCH`. Streams that are woken together at the same place share
-        one read."""
-        place = (account_id, after, task_id)
-        reading = self._reads.get(place)
-        if reading is None:
-            reading = self._reads[place] = asyncio.create_task(self._read_once(*place))
-        return await asyncio.shield(reading)
-
-    async def _read_once(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
-        # The others that are woken now join first. A read that has begun can miss the event that
-        # woke a stream, so nobody joins it.
-        await asyncio.sleep(0)
-        del self._reads[account_id, after, task_id]
-        async with self._db.read(account_id) as tx:
-            return await journal.after(tx, after, task_id=task_id, limit=BATCH)

@@ -85,6 +85,14 @@ class RecentCalls(Generic[K, V]):
             self._calls.put(key, found)
         return await asyncio.shield(found[1])
 
+    def has(self, key: K, since: float) -> bool:
+        """Whether a call can be shared."""
+        found = self._calls.get(key)
+        return found is not None and found[0] >= since
+
+    def drop(self, key: K) -> None:
+        self._calls.drop(key)
+
 
 def _retrieve(task: asyncio.Task[Any]) -> None:
     """Marks the result as retrieved. Every caller may have been cancelled."""

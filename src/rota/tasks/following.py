@@ -16,7 +16,7 @@ from rota.auth.authenticator import CACHE_S
 from rota.auth.caller import Caller
 from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
-from rota.events.stream import BATCH, POLL_EVERY_S, StillAllowed, Streams
+from rota.events.stream import POLL_EVERY_S, StillAllowed, Streams
 from rota.platform.errors import RateLimited
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
@@ -75,10 +75,12 @@ class Following:
         async with self._streams.listening(account_id) as woken:
             while True:
                 removed = woken.removed_at is not None
+                # Those that the same event has woken share a read.
+                since = woken.events_at or time.monotonic()
                 woken.clear()
                 is_busy = False
                 try:
-                    events, changed, more = await self._next(caller, task, seen)
+                    change, upto = await self._next(caller, task, seen, since)
                     # After the read, which can take long, so that the client sees nothing after its
                     # own removal.
                     removed = removed or woken.removed_at is not None
@@ -89,13 +91,11 @@ class Following:
                 except RateLimited:
                     # The account uses its whole share of the database. The client gets nothing new
                     # until the next poll, which checks it. There may be more events.
-                    is_busy = True
-                    events, changed, more, checked_at = [], task, True, -math.inf
-                task = changed
-                if events:
-                    seen = events[-1].sequence
-                yield Change(events, task, more)
-                if more and not is_busy:
+                    is_busy, checked_at = True, -math.inf
+                    change, upto = Change([], task, more=True), seen
+                task, seen = change.task, upto
+                yield change
+                if change.more and not is_busy:
                     continue
                 if self._streams.is_closing or (ends_at is not None and loop.time() >= ends_at):
                     return
@@ -110,17 +110,20 @@ class Following:
                     async with asyncio.timeout_at(wake_at):
                         await woken.wait()
 
-    async def _next(self, caller: Caller, task: Task, seen: int) -> tuple[list[Event], Task, bool]:
-        """The events after this one, the task after them, and whether there are more."""
+    async def _next(
+        self, caller: Caller, task: Task, seen: int, since: float
+    ) -> tuple[Change, int]:
+        """The events after number `seen`, the task after them, and the number up to which all
+        events are known."""
         account_id = caller.account_id
-        later = events = await self._streams.read(account_id, seen, task.id)
-        more = len(events) == BATCH
-        while later:
+        batch = await self._streams.read(account_id, seen, task.id, since)
+        events = batch.events
+        while batch.events:
             task = await self._tasks.get(caller, task.id)
-            if more:
+            if batch.has_more:
                 break
             # It may have changed since the events were read. Then they come along, or a wait for
             # the end would miss the last one.
-            later = await self._streams.read(account_id, events[-1].sequence, task.id)
-            events, more = [*events, *later], len(later) == BATCH
-        return events, task, more
+            batch = await self._streams.read(account_id, batch.upto, task.id, time.monotonic())
+            events = [*events, *batch.events]
+        return Change(events, task, batch.has_more), batch.upto
