@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from rota.auth.caller import ALL_SCOPES
 from rota.dev.stack import Stack
-from rota.events import stream
+from rota.events import messages
 from rota.events.fanout import Fanout
 from rota.platform.membership import lock_number
 from tests.accounts.test_selection import me
@@ -313,8 +313,8 @@ async def test_a_removal_in_another_process_ends_the_stream_through_redis(
     service_a: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So long that only a message through Redis can end the stream in time.
-    monkeypatch.setattr(stream, "POLL_EVERY_S", 600)
-    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
+    monkeypatch.setattr(messages, "POLL_EVERY_S", 600)
+    monkeypatch.setattr(messages, "next_poll", lambda _: math.inf)
     company = await Company.create(service_a)
     member = await company.join()
     redis = Redis.from_url(service_a.settings.redis_url.get_secret_value())
@@ -335,8 +335,8 @@ async def test_a_stream_does_not_move_to_another_company(
     service_a: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The stream checks only when it is told to.
-    monkeypatch.setattr(stream, "POLL_EVERY_S", 600)
-    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
+    monkeypatch.setattr(messages, "POLL_EVERY_S", 600)
+    monkeypatch.setattr(messages, "next_poll", lambda _: math.inf)
     company, other = await Company.create(service_a), await Company.create(service_a)
     member = await company.join()
     redis = Redis.from_url(service_a.settings.redis_url.get_secret_value())

@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from rota.auth.authenticator import Authenticator
-from rota.events import journal, reading, stream
+from rota.events import journal, messages, reading
 from rota.events.fanout import Fanout
 from rota.events.reading import JournalReads
 from rota.platform.db import Database
@@ -253,13 +253,13 @@ async def test_the_streams_of_an_account_share_what_they_poll(
             reader = Reader.open(board.settings.port, person.token, "/api/events")
             await (await readers.enter_async_context(reader)).read()
         # Their first polls are over.
-        await asyncio.sleep(2 * stream.POLL_EVERY_S)
+        await asyncio.sleep(2 * messages.POLL_EVERY_S)
         counted(Authenticator, LOOKUPS[credential])
         counted(JournalReads, "_read_next")
         counted(JournalReads, "_catch_up")
         began = time.monotonic()
-        await asyncio.sleep(4 * stream.POLL_EVERY_S)
-        polls = (time.monotonic() - began) / stream.POLL_EVERY_S + 1
+        await asyncio.sleep(4 * messages.POLL_EVERY_S)
+        polls = (time.monotonic() - began) / messages.POLL_EVERY_S + 1
     assert 3 <= calls[LOOKUPS[credential]] <= polls
     assert 3 <= calls["_read_next"] <= polls
     assert calls["_catch_up"] == 0
@@ -294,7 +294,7 @@ async def test_a_busy_database_ends_no_stream_and_shows_no_unchecked_client_an_e
         async with asyncio.timeout(10):
             await refused.wait()
         with suppress(TimeoutError):
-            async with asyncio.timeout(2 * stream.POLL_EVERY_S):
+            async with asyncio.timeout(2 * messages.POLL_EVERY_S):
                 await reader.until(1)
         assert reader.messages == []
         is_busy = False
@@ -355,8 +355,8 @@ async def test_an_event_written_by_another_process_wakes_the_stream(
     board: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So long that only a message through Redis can arrive in time.
-    monkeypatch.setattr(stream, "POLL_EVERY_S", 60)
-    monkeypatch.setattr(stream, "next_poll", lambda _: math.inf)
+    monkeypatch.setattr(messages, "POLL_EVERY_S", 60)
+    monkeypatch.setattr(messages, "next_poll", lambda _: math.inf)
     person = await newcomer(board)
     async with board.process() as elsewhere:
         path = "/api/events"
@@ -371,8 +371,8 @@ async def test_an_event_written_by_another_process_wakes_the_stream(
 async def test_an_idle_stream_sends_heartbeats(
     board: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "POLL_EVERY_S", 0.01)
-    monkeypatch.setattr(stream, "HEARTBEAT_EVERY_S", 0.05)
+    monkeypatch.setattr(messages, "POLL_EVERY_S", 0.01)
+    monkeypatch.setattr(messages, "HEARTBEAT_EVERY_S", 0.05)
     person = await newcomer(board)
     async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
         async with asyncio.timeout(5):

@@ -11,8 +11,9 @@ import pytest
 
 from rota.auth.authenticator import CACHE_S
 from rota.auth.errors import CredentialRevoked
+from rota.events.fanout import Woken
+from rota.events.messages import StillAllowed
 from rota.events.reading import Batch
-from rota.events.stream import StillAllowed
 from rota.platform.errors import RateLimited
 from rota.tasks import following
 from rota.tasks.following import Change, Following, Known
@@ -28,9 +29,7 @@ class Journal:
 
     @asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[Any]:
-        self.woken = asyncio.Event()
-        self.woken.removed_at = None  # type: ignore[attr-defined]
-        self.woken.events_at = None  # type: ignore[attr-defined]
+        self.woken = Woken()
         yield self.woken
 
     async def read(self, account_id: UUID, after: int, task_id: UUID, since: float) -> Batch:
@@ -133,7 +132,7 @@ class Slow(Journal):
 
     async def read(self, account_id: UUID, after: int, task_id: UUID, since: float) -> Batch:
         if self._removes:
-            self.woken.removed_at = 1.0  # type: ignore[attr-defined]
+            self.woken.by_removal()
         else:
             await asyncio.sleep(0.1)
         return await super().read(account_id, after, task_id, since)

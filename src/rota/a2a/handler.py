@@ -23,7 +23,7 @@ from rota.a2a.results import Presenter, Update, context_of
 from rota.auth.access_tokens import AccessTokens, check_program, still_allowed
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, renewed_caller
-from rota.events.stream import StillAllowed
+from rota.events.messages import StillAllowed
 from rota.platform import ids
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.tasks.bodies import PatchTask

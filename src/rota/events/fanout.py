@@ -38,23 +38,33 @@ class Woken(asyncio.Event):
 
     def __init__(self) -> None:
         super().__init__()
-        # When the account last had an event, on the monotonic clock. A stream can also be woken by
-        # a live text.
-        self.events_at: float | None = None
-        # When the account lost a member, on the monotonic clock.
-        self.removed_at: float | None = None
+        # When the account last had an event, and when it lost a member, on the monotonic clock. 0
+        # if it did not. A stream can also be woken by a live text.
+        self.events_at = self.removed_at = 0.0
 
     def set(self) -> None:
         self.events_at = time.monotonic()
         super().set()
 
+    def by_removal(self) -> None:
+        self.removed_at = time.monotonic()
+        self.set()
+
     def by_text(self) -> None:
         super().set()
 
-    def clear(self) -> None:
-        self.events_at = None
-        self.removed_at = None
-        super().clear()
+    def take(self) -> tuple[float, float]:
+        """When the account had an event and lost a member. Begins anew."""
+        taken = self.events_at, self.removed_at
+        self.events_at = self.removed_at = 0.0
+        self.clear()
+        return taken
+
+    async def wait_until(self, moment: float) -> None:
+        """Until it is set, or until a moment of the monotonic clock."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(moment - time.monotonic()):
+                await self.wait()
 
 
 class Fanout:
@@ -133,10 +143,8 @@ class Fanout:
 
     def _removed(self, account_id: UUID, user_id: UUID) -> None:
         self._on_removal(account_id, user_id)
-        now = time.monotonic()
         for woken in self._waiting.get(account_id, ()):
-            woken.removed_at = now
-            woken.set()
+            woken.by_removal()
 
     def _start_listening(self) -> None:
         if self._listener is None or self._listener.done():

@@ -11,8 +11,9 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, caller_of, secured_router
 from rota.events.access import sight_of
+from rota.events.messages import StillAllowed, Wanted
 from rota.events.schemas import Event, EventsResponse
-from rota.events.stream import StillAllowed, Streams
+from rota.events.stream import Streams
 from rota.platform.errors import ApiError
 from rota.platform.http.components import ref
 from rota.platform.http.schemas import Limit, QueryInt, Several, shared
@@ -148,10 +149,12 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         if start is None:
             start = await streams.last_sequence(caller.account_id)
         return streams.open(
-            caller.account_id,
-            start,
-            still_allowed(request, authenticator),
-            sees=lambda event: sight.covers(event.type) and (not types or event.type in types),
+            Wanted(
+                caller.account_id,
+                start,
+                still_allowed(request, authenticator),
+                sees=lambda event: sight.covers(event.type) and (not types or event.type in types),
+            )
         )
 
     return router

@@ -16,7 +16,7 @@ from rota.agents.catalog import Catalog
 from rota.agents.model import Agent
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed
-from rota.events.stream import StillAllowed
+from rota.events.messages import StillAllowed
 from rota.limits.guard import charge_as_ai
 from rota.mcp_server.arguments import (
     AgentWork,

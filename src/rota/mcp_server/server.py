@@ -29,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 from rota.auth.access_tokens import AccessTokens, check_program, still_allowed
 from rota.auth.caller import Caller
 from rota.auth.routing import renewed_caller
-from rota.events.stream import StillAllowed
+from rota.events.messages import StillAllowed
 from rota.mcp_server.calls import READER, WRITER, Call, Calls, Created, UnknownTool
 from rota.mcp_server.task_handles import (
     EXTENSION,

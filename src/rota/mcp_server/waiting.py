@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rota.auth.caller import Caller
 from rota.events.journal import Event
-from rota.events.stream import StillAllowed
+from rota.events.messages import StillAllowed
 from rota.tasks.following import Following
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL

@@ -16,7 +16,8 @@ from rota.auth.authenticator import CACHE_S
 from rota.auth.caller import Caller
 from rota.auth.errors import CredentialRevoked
 from rota.events.journal import Event
-from rota.events.stream import POLL_EVERY_S, StillAllowed, Streams
+from rota.events.messages import POLL_EVERY_S, StillAllowed
+from rota.events.stream import Streams
 from rota.platform.errors import RateLimited
 from rota.tasks.model import Task
 from rota.tasks.service import Tasks
@@ -74,16 +75,15 @@ class Following:
         account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
-                removed = woken.removed_at is not None
+                events_at, removed_at = woken.take()
                 # Those that the same event has woken share a read.
-                since = woken.events_at or time.monotonic()
-                woken.clear()
+                since = events_at or time.monotonic()
                 is_busy = False
                 try:
                     change, upto = await self._next(caller, task, seen, since)
                     # After the read, which can take long, so that the client sees nothing after its
                     # own removal.
-                    removed = removed or woken.removed_at is not None
+                    removed = removed_at or woken.removed_at
                     if removed or loop.time() - checked_at >= POLL_EVERY_S:
                         checked_at = loop.time()
                         if not await still_allowed(time.monotonic()):

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
+from rota.events.messages import Wanted
 from rota.events.routes import After, LastEventId, still_allowed
 from rota.events.schemas import Event
 from rota.events.stream import EventStream, Streams
@@ -342,12 +343,14 @@ def task_routes(
         task = await tasks.get(caller, ids.from_wire("task", id))
         start = last_event_id if last_event_id is not None else after
         return streams.open(
-            caller.account_id,
-            start or 0,
-            still_allowed(request, authenticator),
-            task_id=task.id,
-            ends_with=TERMINAL,
-            follow=task.status not in TERMINAL,
+            Wanted(
+                caller.account_id,
+                start or 0,
+                still_allowed(request, authenticator),
+                task_id=task.id,
+                ends_with=TERMINAL,
+                follow=task.status not in TERMINAL,
+            )
         )
 
     return router
