@@ -5,7 +5,7 @@ the fence later takes the run over, so a worker that was paused or cut off canno
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -20,6 +20,7 @@ from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
 from rota.tasks.model import Task
+from rota.tasks.queries import Fence
 from rota.tasks.states import TERMINAL, Trigger
 
 
@@ -79,12 +80,23 @@ class RunContext:
 
     async def holds_fence(self, run_input: RunInput) -> bool:
         """Whether the slice with this input still carries its run."""
-        account_id, task_id = ids_of(run_input)
+        return not await self.lost(ids_of(run_input)[0], {run_input})
+
+    async def lost(self, account_id: UUID, run_inputs: Set[RunInput]) -> set[RunInput]:
+        """Those whose slices no longer carry their runs. All are of one account."""
+        task_ids = {run_input: ids_of(run_input)[1] for run_input in run_inputs}
         async with self.db.read(account_id) as tx:
-            task = await queries.find(tx, task_id)
-            if task is None or (task.run, task.fence) != (run_input.run, run_input.fence):
-                return False
-            return not await _is_below_cancelled(tx, task)
+            found = await queries.fences(tx, list(task_ids.values()))
+            lost = set()
+            for run_input, task_id in task_ids.items():
+                task = found.get(task_id)
+                if (
+                    task is None
+                    or (task.run, task.fence) != (run_input.run, run_input.fence)
+                    or await _is_below_cancelled(tx, task)
+                ):
+                    lost.add(run_input)
+        return lost
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None
@@ -98,11 +110,11 @@ class RunContext:
         return for_task(self._agents[key], task)
 
 
-async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:
+async def _is_below_cancelled(tx: AccountReader, task: Task | Fence) -> bool:
     """Whether the task is still open although a task above it is cancelled."""
     if task.status in TERMINAL:
         return False
-    return await trees.cancelled_ancestor(tx, task) is not None
+    return await trees.cancelled_ancestor(tx, task.parent_task_id) is not None
 
 
 def check_fence(run_input: RunInput, task: Task | None) -> None:

@@ -47,7 +47,7 @@ from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import ToolUnavailable
-from rota.runs.watching import abort, finishes_before_loss
+from rota.runs.watching import Watching, abort
 from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
@@ -82,7 +82,7 @@ class Slices:
         self.loop = loop
         self.model_caller = model_caller
         self.tool_caller = tool_caller
-        self.fanout = fanout
+        self.watching = Watching(context, fanout)
         self.abandoned = abandoned
         self.slots = slots
         self.seconds = seconds
@@ -226,9 +226,7 @@ class Slice:
 
     async def _finishes(self, call: "asyncio.Future[Any]") -> bool:
         """Waits for a call. Returns False if the slice has lost its run before the call ended."""
-        finished = await finishes_before_loss(
-            call, self._parts.context, self._parts.fanout, self._run_input
-        )
+        finished = await self._parts.watching.finishes_before_loss(call, self._run_input)
         if not finished:
             self._history.lost = True
         return finished

@@ -1,12 +1,18 @@
-"""Watches long calls: a slice that has lost its run stops waiting for them."""
+"""Watches long calls: a slice that has lost its run stops waiting for them.
+
+Redis says when an account has new events. Then one query looks at all watched runs of the account,
+however many they are. Without Redis, Temporal cancels a slice at its next heartbeat.
+"""
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import structlog
 
-from rota.events.fanout import Fanout
+from rota.events.fanout import Fanout, Woken
 from rota.runs.contracts import RunInput
 from rota.runs.run_context import RunContext, ids_of
 
@@ -14,49 +20,88 @@ log = structlog.get_logger()
 
 # A call that takes longer than this is watched: it is aborted when its task is cancelled.
 UNWATCHED_S = 0.5
-# How often a slice looks whether its task was cancelled, while the account has new events.
+# How often a process looks whether the tasks of an account were cancelled, while it has new events.
 WATCH_EVERY_S = 1.0
 
 
-async def finishes_before_loss(
-    call: "asyncio.Future[Any]", context: RunContext, fanout: Fanout, run_input: RunInput
-) -> bool:
-    """Waits for a call. Returns False if the slice has lost its run before the call ended."""
-    await asyncio.wait({call}, timeout=UNWATCHED_S)
-    if not call.done():
-        watching = asyncio.create_task(_until_lost(context, fanout, run_input))
+class Watching:
+    def __init__(self, context: RunContext, fanout: Fanout) -> None:
+        self._context = context
+        self._fanout = fanout
+        self._accounts: dict[UUID, _Account] = {}
+
+    async def finishes_before_loss(self, call: "asyncio.Future[Any]", run_input: RunInput) -> bool:
+        """Waits for a call. Returns False if the slice has lost its run before the call ended."""
+        await asyncio.wait({call}, timeout=UNWATCHED_S)
+        if not call.done():
+            with self._watched(run_input) as lost:
+                await asyncio.wait({call, lost}, return_when=asyncio.FIRST_COMPLETED)
+        return call.done()
+
+    @contextlib.contextmanager
+    def _watched(self, run_input: RunInput) -> Iterator["asyncio.Future[None]"]:
+        """Done when another slice or a person has raised the fence."""
+        account_id, _ = ids_of(run_input)
+        account = self._accounts.get(account_id)
+        if account is None:
+            account = self._accounts[account_id] = _Account(account_id, self._context, self._fanout)
+        lost = account.add(run_input)
         try:
-            await asyncio.wait({call, watching}, return_when=asyncio.FIRST_COMPLETED)
+            yield lost
         finally:
-            watching.cancel()
-    return call.done()
+            if account.remove(lost):
+                del self._accounts[account_id]
+
+
+class _Account:
+    """The watched runs of one account."""
+
+    def __init__(self, account_id: UUID, context: RunContext, fanout: Fanout) -> None:
+        self._account_id = account_id
+        self._context = context
+        self._fanout = fanout
+        self._runs: dict[asyncio.Future[None], RunInput] = {}
+        self._changed: Woken | None = None
+        self._watching = asyncio.create_task(self._watch())
+
+    def add(self, run_input: RunInput) -> "asyncio.Future[None]":
+        lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._runs[lost] = run_input
+        if self._changed is not None:
+            # It may have been lost before anybody listened.
+            self._changed.set()
+        return lost
+
+    def remove(self, lost: "asyncio.Future[None]") -> bool:
+        """Whether it was the last one. Then the account is no longer watched."""
+        del self._runs[lost]
+        if not self._runs:
+            self._watching.cancel()
+        return not self._runs
+
+    async def _watch(self) -> None:
+        async with self._fanout.listening(self._account_id) as self._changed:
+            while True:
+                self._changed.clear()
+                has_looked = await self._look()
+                await asyncio.sleep(WATCH_EVERY_S)
+                if has_looked:
+                    await self._changed.wait()
+
+    async def _look(self) -> bool:
+        """Whether the database has said which runs are lost."""
+        try:
+            lost = await self._context.lost(self._account_id, set(self._runs.values()))
+        except Exception as error:
+            log.warning("fence_not_read", error=repr(error))
+            return False
+        for future, run_input in self._runs.items():
+            if run_input in lost and not future.done():
+                future.set_result(None)
+        return True
 
 
 async def abort(call: "asyncio.Future[Any]") -> None:
     call.cancel()
     with contextlib.suppress(asyncio.CancelledError, Exception):
         await call
-
-
-async def _until_lost(context: RunContext, fanout: Fanout, run_input: RunInput) -> None:
-    """Returns when another slice or a person has raised the fence.
-
-    Redis says that the account has new events. Without Redis, Temporal cancels the slice at its
-    next heartbeat.
-    """
-    account_id, _ = ids_of(run_input)
-    async with fanout.listening(account_id) as changed:
-        while (holds := await _holds_fence(context, run_input)) is not False:
-            await asyncio.sleep(WATCH_EVERY_S)
-            if holds:
-                await changed.wait()
-                changed.clear()
-
-
-async def _holds_fence(context: RunContext, run_input: RunInput) -> bool | None:
-    """None if the database does not say."""
-    try:
-        return await context.holds_fence(run_input)
-    except Exception as error:
-        log.warning("fence_not_read", error=repr(error))
-        return None

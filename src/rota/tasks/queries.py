@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -155,6 +155,28 @@ async def find(tx: AccountReader, task_id: UUID) -> Task | None:
         task_id,
     )
     return Task(**row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Which slice carries the run of a task, and where the task is."""
+
+    run: int
+    fence: int
+    status: Status
+    parent_task_id: UUID | None
+
+
+async def fences(tx: AccountReader, task_ids: list[UUID]) -> dict[UUID, Fence]:
+    rows = await tx.fetch(
+        """
+        SELECT id, run, fence, status, parent_task_id FROM tasks
+        WHERE account_id = $1 AND id = ANY($2)
+        """,
+        tx.account_id,
+        task_ids,
+    )
+    return {id: Fence(*rest) for id, *rest in rows}  # noqa: A001
 
 
 async def is_running(tx: AccountReader, task_id: UUID, run: int) -> bool:
