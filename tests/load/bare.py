@@ -61,7 +61,15 @@ def create() -> FastAPI:
 
     async def count(user: UUID) -> None:
         await state["redis"].evalsha(
-            state["sha"], 1, f"limits:{{bare:{user.hex}}}", 60_000_000, 1_000_000, 1_000_000, 1, 0
+            state["sha"],
+            1,
+            f"limits:{{bare:{user.hex}}}",
+            60_000_000,
+            1,
+            1_000_000,
+            1_000_000,
+            1,
+            0,
         )
 
     def begin(mode: str, user: UUID) -> str:

@@ -159,16 +159,19 @@ async def test_transactions_wait_in_order_and_a_cancelled_one_gives_up_its_place
     done = asyncio.Event()
 
     async def hold(number: int) -> None:
-        async with shares.of(account_id):
-            order.append(number)
-            await done.wait()
+        await shares.enter(account_id)
+        order.append(number)
+        await done.wait()
+        shares.leave(account_id)
 
     tasks = []
     for number in range(4):
         tasks.append(asyncio.create_task(hold(number)))
         await asyncio.sleep(0)
-    async with shares.of(uuid4()):
-        assert order == [0]
+    other = uuid4()
+    await shares.enter(other)
+    assert order == [0]
+    shares.leave(other)
     tasks[1].cancel()
     done.set()
     await asyncio.gather(*tasks, return_exceptions=True)

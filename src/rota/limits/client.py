@@ -5,6 +5,7 @@ header does not give a client a second window.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 UNKNOWN = "unknown"
@@ -32,6 +33,12 @@ def client_ip(
         return str(client)
     # A subscriber has at least a /64 and can use any address in it.
     return f"{IPv6Address(int(client) >> 64 << 64)}/64"
+
+
+@lru_cache(maxsize=4096)
+def direct_client(peer: str | None) -> str:
+    """As `client_ip`, where there are no proxies."""
+    return client_ip(peer, None, ())
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address | None:

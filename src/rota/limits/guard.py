@@ -18,7 +18,7 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.cookies import Cookies
 from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, RENEWAL
-from rota.limits.client import client_ip
+from rota.limits.client import client_ip, direct_client
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
 from rota.platform import ids
@@ -162,7 +162,7 @@ class RequestGuard:
     def _address(self, scope: Scope) -> str:
         peer = scope["client"][0] if scope["client"] else None
         if not self._trusted:
-            return client_ip(peer, None, ())
+            return direct_client(peer)
         forwarded = b",".join(v for name, v in scope["headers"] if name == b"x-forwarded-for")
         return client_ip(peer, forwarded.decode("latin-1"), self._trusted)
 

@@ -1,15 +1,16 @@
--- Checks one request against one or two exact rolling windows and counts it, in one atomic step.
+-- Checks requests against one or two exact rolling windows each and counts them, in one atomic step.
 --
--- KEYS  one log for each ceiling that the request counts toward
--- ARGV  the window in microseconds, two ceilings in the order of the logs, how many requests this one
---       counts as, and the time of the entry that it replaces, or 0
--- Returns {admitted, which log the headers describe, remaining, reset in seconds, time in microseconds}.
+-- KEYS  for each request, one log for each ceiling that it counts toward
+-- ARGV  the window in microseconds, and for each request: the number of its logs, two ceilings in the
+--       order of the logs, how many requests it counts as, and the time of the entry that it
+--       replaces, or 0
+-- Returns for each request {admitted, which log the headers describe, remaining, reset in seconds, time in
+-- microseconds}.
 --
 -- A log is a list of the times of admitted requests, oldest first. Redis stores each integer of a
 -- list in 10 bytes, so 6,000 of them need about 61 KB. A sorted set would need ten times as much.
 
 local window = tonumber(ARGV[1])
-local cost = tonumber(ARGV[4])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
@@ -63,55 +64,70 @@ local function trim(key)
   return size - first_kept
 end
 
-local admitted = 1
-local sizes = {}
-local replaced = {}
-for i, key in ipairs(KEYS) do
-  -- A request that counts as more than the whole window needs an empty one.
-  cost = math.max(1, math.min(cost, tonumber(ARGV[i + 1])))
-end
-for i, key in ipairs(KEYS) do
-  sizes[i] = trim(key)
-  replaced[i] = 0
-  if ARGV[5] ~= '0' then
-    replaced[i] = redis.call('LREM', key, -1, ARGV[5])
-    sizes[i] = sizes[i] - replaced[i]
+local function check(keys, ceilings, cost, replaces)
+  local admitted = 1
+  local sizes = {}
+  local replaced = {}
+  for i, key in ipairs(keys) do
+    -- A request that counts as more than the whole window needs an empty one.
+    cost = math.max(1, math.min(cost, ceilings[i]))
   end
-  if sizes[i] + cost > tonumber(ARGV[i + 1]) then
-    admitted = 0
-  end
-end
-
--- A request that was admitted, and now counts as more than fits, still counts as one where it did
--- before: it was read.
-for i, key in ipairs(KEYS) do
-  local counted = admitted == 1 and cost or replaced[i]
-  if counted > 0 then
-    for _ = 1, counted do
-      append(key, now)
+  for i, key in ipairs(keys) do
+    sizes[i] = trim(key)
+    replaced[i] = 0
+    if replaces ~= '0' then
+      replaced[i] = redis.call('LREM', key, -1, replaces)
+      sizes[i] = sizes[i] - replaced[i]
     end
-    -- A second longer than the window, because Redis rounds the expiry to milliseconds and the log
-    -- must not expire before its last entry.
-    redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
-    sizes[i] = sizes[i] + counted
+    if sizes[i] + cost > ceilings[i] then
+      admitted = 0
+    end
   end
+
+  -- A request that was admitted, and now counts as more than fits, still counts as one where it did
+  -- before: it was read.
+  for i, key in ipairs(keys) do
+    local counted = admitted == 1 and cost or replaced[i]
+    if counted > 0 then
+      for _ = 1, counted do
+        append(key, now)
+      end
+      -- A second longer than the window, because Redis rounds the expiry to milliseconds and the log
+      -- must not expire before its last entry.
+      redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
+      sizes[i] = sizes[i] + counted
+    end
+  end
+
+  -- The headers describe the log with fewer requests remaining or, if both have the same, the one with
+  -- the longer wait: after that wait, both logs have room.
+  local which, remaining, wait
+  for i, key in ipairs(keys) do
+    local ceiling = ceilings[i]
+    local left = math.max(ceiling - sizes[i], 0)
+    -- The entry that has to expire before another request is allowed, or this one if it is refused. It
+    -- is the oldest one, unless the request counts as several or the ceiling was lowered below the size
+    -- of the log.
+    local needed = admitted == 1 and 1 or cost
+    local blocking = redis.call('LINDEX', key, math.max(sizes[i] + needed - 1 - ceiling, 0)) or now
+    local until_then = blocking + window - now
+    if not which or left < remaining or (left == remaining and until_then > wait) then
+      which, remaining, wait = i, left, until_then
+    end
+  end
+
+  return {admitted, which, remaining, math.ceil(wait / 1000000), now}
 end
 
--- The headers describe the log with fewer requests remaining or, if both have the same, the one with
--- the longer wait: after that wait, both logs have room.
-local which, remaining, wait
-for i, key in ipairs(KEYS) do
-  local ceiling = tonumber(ARGV[i + 1])
-  local left = math.max(ceiling - sizes[i], 0)
-  -- The entry that has to expire before another request is allowed, or this one if it is refused. It
-  -- is the oldest one, unless the request counts as several or the ceiling was lowered below the size
-  -- of the log.
-  local needed = admitted == 1 and 1 or cost
-  local blocking = redis.call('LINDEX', key, math.max(sizes[i] + needed - 1 - ceiling, 0)) or now
-  local until_then = blocking + window - now
-  if not which or left < remaining or (left == remaining and until_then > wait) then
-    which, remaining, wait = i, left, until_then
+local replies = {}
+local next_key = 1
+for first = 2, #ARGV, 5 do
+  local keys = {}
+  for _ = 1, tonumber(ARGV[first]) do
+    keys[#keys + 1] = KEYS[next_key]
+    next_key = next_key + 1
   end
+  local ceilings = {tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])}
+  replies[#replies + 1] = check(keys, ceilings, tonumber(ARGV[first + 3]), ARGV[first + 4])
 end
-
-return {admitted, which, remaining, math.ceil(wait / 1000000), now}
+return replies

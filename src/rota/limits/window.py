@@ -1,15 +1,20 @@
 """The rolling window. Every limited request asks it once.
 
-A script in Redis decides, with the clock of Redis. While Redis is down, a limiter in this process
-takes over.
+A script in Redis decides, with the clock of Redis. Requests that arrive at the same time share a
+call of it. While Redis is down, a limiter in this process takes over.
 """
 
 import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha1
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -28,8 +33,17 @@ PROBE_KEY = "probe"
 PROBE_CEILINGS = Ceilings(all=1_000_000, ai=1_000_000)
 
 
+# How many calls of the script wait for Redis at the same time, and how many requests one of them
+# can have. Further requests wait for the next call.
+CALLS_AT_ONCE = 2
+REQUESTS_OF_A_CALL = 64
+
+
+log = structlog.get_logger()
+
+
 class ScriptReply(NamedTuple):
-    """The reply of window.lua."""
+    """The reply of window.lua for one request."""
 
     admitted: int
     # Which ceiling the other values describe, from 1.
@@ -52,6 +66,15 @@ def connect(url: str, ca_file: Path | None = None) -> Redis:
     return redis_clients.connect(url, ca_file, socket_timeout=None, retry=retry, protocol=2)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """A request that waits for its reply. The reply is None in an outage."""
+
+    keys: tuple[str, ...]
+    arguments: tuple[int, ...]
+    reply: "asyncio.Future[ScriptReply | None]"
+
+
 class Window:
     def __init__(
         self,
@@ -60,7 +83,6 @@ class Window:
         processes: int,
         timeout_s: float = 0.04,
         probe_every_s: float = 0.25,
-        connections: int = 16,
         window_s: float = WINDOW_S,
     ) -> None:
         self._redis = redis
@@ -71,9 +93,10 @@ class Window:
             timeout_s=timeout_s,
             probe_every_s=probe_every_s,
         )
-        # Requests above this number wait here in order. The pool would open a connection for each
-        # of them up to its maximum, and then fail.
-        self._connections = asyncio.Semaphore(connections)
+        self._questions: deque[_Question] = deque()
+        self._calls: set[asyncio.Task[None]] = set()
+        # Whether a call was started that has not taken its questions yet.
+        self._is_starting = False
 
     async def admit(
         self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
@@ -84,42 +107,82 @@ class Window:
         result, which then no longer counts, whatever the result of this call is.
         """
         if not self._breaker.open:
-            await self._connections.acquire()
-            try:
-                # The breaker may have opened while this request waited for a connection.
-                if not self._breaker.open:
-                    reply = await self._breaker.call(
-                        self.run_script(key, ceilings, ai=ai, cost=cost, replaces=replaces)
-                    )
-                    limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
-                    return LimitResult(
-                        allowed=reply.admitted == 1,
-                        limit=limits[reply.described - 1],
-                        remaining=reply.remaining,
-                        reset_s=reply.reset_s,
-                        policy=policy(*limits),
-                        at=reply.at_us,
-                    )
-            except RedisUnavailable:
-                pass
-            finally:
-                self._connections.release()
+            question = _question(key, ceilings, ai, cost, replaces)
+            self._questions.append(question)
+            self._start_call()
+            reply = await question.reply
+            if reply is not None:
+                limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
+                return LimitResult(
+                    allowed=reply.admitted == 1,
+                    limit=limits[reply.described - 1],
+                    remaining=reply.remaining,
+                    reset_s=reply.reset_s,
+                    policy=policy(*limits),
+                    at=reply.at_us,
+                )
         return self._fallback.admit(key, ceilings, ai=ai, cost=cost, replaces=replaces)
 
     async def run_script(
         self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
     ) -> ScriptReply:
-        """Runs the script in Redis, without a timeout."""
-        # The braces put both logs of a key on the same node of a Redis Cluster.
-        log = f"limits:{{{key}}}"
-        keys = (log, f"{log}:ai") if ai else (log,)
-        arguments = (*keys, self._window_us, ceilings.all, ceilings.ai, cost, replaces)
-        try:
-            reply = await self._redis.evalsha(SCRIPT_SHA, len(keys), *arguments)
-        except NoScriptError:
-            reply = await self._redis.eval(SCRIPT, len(keys), *arguments)
-        return ScriptReply(*reply)
+        """Runs the script in Redis for one request, without a timeout."""
+        (reply,) = await self._run_script([_question(key, ceilings, ai, cost, replaces)])
+        return reply
 
     async def aclose(self) -> None:
         """Stops the background work. The caller closes the Redis client."""
+        await redis_clients.end(self._calls)
         await self._breaker.aclose()
+
+    def _start_call(self) -> None:
+        """Unless one starts anyway, or enough of them wait for Redis."""
+        if not self._is_starting and len(self._calls) < CALLS_AT_ONCE:
+            self._is_starting = True
+            call = asyncio.create_task(self._call())
+            self._calls.add(call)
+            call.add_done_callback(self._end_call)
+
+    def _end_call(self, call: "asyncio.Task[None]") -> None:
+        self._calls.discard(call)
+        if call.cancelled():
+            return
+        if (error := call.exception()) is not None:
+            log.error("limiter_failed", exc_info=error)
+        if self._questions:
+            self._start_call()
+
+    async def _call(self) -> None:
+        """Asks Redis about all requests that wait."""
+        self._is_starting = False
+        count = min(len(self._questions), REQUESTS_OF_A_CALL)
+        questions = [self._questions.popleft() for _ in range(count)]
+        replies: Sequence[ScriptReply | None] = [None] * count
+        try:
+            # The breaker may have opened while they waited.
+            if not self._breaker.open:
+                with suppress(RedisUnavailable):
+                    replies = await self._breaker.call(self._run_script(questions))
+        finally:
+            for question, reply in zip(questions, replies, strict=True):
+                # A request that was cancelled does not wait any more.
+                if not question.reply.done():
+                    question.reply.set_result(reply)
+
+    async def _run_script(self, questions: Sequence[_Question]) -> list[ScriptReply]:
+        keys = [key for question in questions for key in question.keys]
+        arguments: list[str | int] = [*keys, self._window_us]
+        for question in questions:
+            arguments += question.arguments
+        try:
+            replies = await self._redis.evalsha(SCRIPT_SHA, len(keys), *arguments)
+        except NoScriptError:
+            replies = await self._redis.eval(SCRIPT, len(keys), *arguments)
+        return [ScriptReply(*reply) for reply in replies]
+
+
+def _question(key: str, ceilings: Ceilings, ai: bool, cost: int, replaces: int) -> _Question:
+    log = f"limits:{{{key}}}"
+    keys = (log, f"{log}:ai") if ai else (log,)
+    arguments = (len(keys), ceilings.all, ceilings.ai, cost, replaces)
+    return _Question(keys, arguments, asyncio.get_running_loop().create_future())

@@ -6,8 +6,6 @@ with them. No transaction may wait for a second share while it holds one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -48,9 +46,9 @@ class ConnectionShares:
         # Only of accounts that have a transaction now.
         self._shares: dict[UUID, _Share] = {}
 
-    @asynccontextmanager
-    async def of(self, account_id: UUID) -> AsyncIterator[None]:
-        """Waits for a connection of the account's share, first come, first served."""
+    async def enter(self, account_id: UUID) -> None:
+        """Waits for a connection of the account's share, first come, first served. `leave` gives it
+        back."""
         share = self._shares.get(account_id)
         if share is None:
             share = self._shares[account_id] = _Share(asyncio.Semaphore(self.size))
@@ -63,14 +61,19 @@ class ConnectionShares:
                 await self._wait(share)
             else:
                 await share.free.acquire()
-            try:
-                yield
-            finally:
-                share.free.release()
-        finally:
-            share.users -= 1
-            if not share.users:
-                del self._shares[account_id]
+        except BaseException:
+            self._forget(account_id, share)
+            raise
+
+    def leave(self, account_id: UUID) -> None:
+        share = self._shares[account_id]
+        share.free.release()
+        self._forget(account_id, share)
+
+    def _forget(self, account_id: UUID, share: _Share) -> None:
+        share.users -= 1
+        if not share.users:
+            del self._shares[account_id]
 
     async def _wait(self, share: _Share) -> None:
         try:

@@ -10,7 +10,7 @@ no state, and a pooler such as PgBouncer can give each transaction another one.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -190,8 +190,7 @@ class Database:
             )
         return found
 
-    @asynccontextmanager
-    async def _of_account(
+    def _of_account(
         self,
         mode: str,
         account_id: UUID,
@@ -199,7 +198,7 @@ class Database:
         check: str = "",
         entries: Sequence[audit.Entry] = (),
         session: str | None = None,
-    ) -> AsyncIterator[WriteConnection]:
+    ) -> AbstractAsyncContextManager[WriteConnection]:
         """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
         # digits and dashes only, so it needs no quoting.
@@ -208,11 +207,7 @@ class Database:
             f"SET LOCAL rota.account_id = '{account_id}'; "
             f"SET LOCAL rota.user_id = '{user_id}'{check}"
         )
-        async with (
-            self._shares.of(account_id),
-            self._transaction(begin, entries, account_id) as connection,
-        ):
-            yield connection
+        return self._transaction(begin, entries, account_id)
 
     @asynccontextmanager
     async def read(self, account_id: UUID, user_id: UUID = NO_USER) -> AsyncIterator[AccountReader]:
@@ -296,22 +291,28 @@ class Database:
         self, begin: str, entries: Sequence[audit.Entry] = (), bound_to: UUID | None = None
     ) -> AsyncIterator[WriteConnection]:
         """Runs the statement `begin`, and commits with the audit entries that were added."""
-        connection = await self._acquire()
+        if bound_to is not None:
+            await self._shares.enter(bound_to)
         try:
-            await self._start(connection, begin)
-            yield connection
-            appended = audit.append_statements(entries, bound_to) if entries else ""
-            if await connection.execute(f"{appended}COMMIT") != "COMMIT":
-                # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
-                raise asyncpg.InFailedSQLTransactionError(
-                    "nothing was committed because an earlier statement failed"
-                )
-        except BaseException as error:
-            database_metrics.count_timeout(error)
-            await _abandon(connection)
-            raise
+            connection = await self._acquire()
+            try:
+                await self._start(connection, begin)
+                yield connection
+                appended = audit.append_statements(entries, bound_to) if entries else ""
+                if await connection.execute(f"{appended}COMMIT") != "COMMIT":
+                    # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
+                    raise asyncpg.InFailedSQLTransactionError(
+                        "nothing was committed because an earlier statement failed"
+                    )
+            except BaseException as error:
+                database_metrics.count_timeout(error)
+                await _abandon(connection)
+                raise
+            finally:
+                await self._pool.release(connection)
         finally:
-            await self._pool.release(connection)
+            if bound_to is not None:
+                self._shares.leave(bound_to)
         audit.count(entries)
 
     async def _start(self, connection: Any, begin: str) -> None:
