@@ -41,19 +41,13 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self,
-        place: contextlib.AbstractContextManager[None],
-        messages: contextlib.AbstractAsyncContextManager[AsyncIterator[bytes]],
-    ) -> None:
-        super().__init__((), headers={"X-Accel-Buffering": "no"})
-        # Both are entered while the stream is open.
-        self._place = place
-        self._messages = messages
+    # Both are entered while the stream is open.
+    place: contextlib.AbstractContextManager[None]
+    messages: contextlib.AbstractAsyncContextManager[AsyncIterator[bytes]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._place:
-            async with self._messages as self.body_iterator:
+        with self.place:
+            async with self.messages as self.body_iterator:
                 await super().__call__(scope, receive, send)
 
 
@@ -97,7 +91,10 @@ class Streams:
             return await journal.page(tx, after, sight, types, limit)
 
     def open(self, wanted: Wanted) -> EventStream:
-        return EventStream(self.place(wanted.account_id), self._messages(wanted))
+        stream = EventStream((), headers={"X-Accel-Buffering": "no"})
+        stream.place = self.place(wanted.account_id)
+        stream.messages = self._messages(wanted)
+        return stream
 
     @property
     def is_closing(self) -> bool:
