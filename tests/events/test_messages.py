@@ -46,6 +46,9 @@ class Client:
         self._each = Messages(
             wanted, self.woken, watcher, self._read, self._stored_text, lambda: False
         ).each()
+        # A slow client takes no message after the one that it has until it resumes.
+        self.is_slow = False
+        self.resumed = asyncio.Event()
         self.received = b""
         self.at: list[float] = []
         self.ended = asyncio.create_task(self._receive())
@@ -54,6 +57,8 @@ class Client:
         async for message in self._each:
             self.received += message
             self.at.append(time.monotonic())
+            if self.is_slow:
+                await self.resumed.wait()
 
     async def _read(self, account: UUID, after: int, task: UUID | None, since: float) -> Batch:
         await self.database.wait()
@@ -73,6 +78,13 @@ class Client:
     def write(self, text: str) -> None:
         size = len(self._topic.newest.data)
         assert self._topic.add(Version(1, 1, 1, 0), size, text.encode())
+
+    async def is_checked(self) -> None:
+        """Waits until the stream is open, and its client was checked."""
+        async with asyncio.timeout(10):
+            while not self.checks:
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
 
     async def gets(self, text: bytes, within_s: float) -> bool:
         try:
@@ -95,20 +107,30 @@ async def client() -> AsyncIterator[Client]:
 async def test_a_slow_database_delays_no_text_for_as_long_as_the_last_check_counts(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "CHECKED_FOR_S", 3.0)
-    assert await client.gets(b": open", 1)
+    monkeypatch.setattr(messages, "CHECKED_FOR_S", 60.0)
+    await client.is_checked()
     client.database.clear()
     client.woken.set()
-    await asyncio.sleep(0)
     for number in range(10):
-        # The stream waits for the database from its first poll on at the latest.
+        # The stream waits for the database from its next poll on at the latest.
         await asyncio.sleep(messages.POLL_EVERY_S / 8)
         client.write(f"<{number}>")
-        assert await client.gets(f"<{number}>".encode(), 0.2)
+        assert await client.gets(f"<{number}>".encode(), 10)
+
+
+async def test_no_text_is_sent_before_the_first_check() -> None:
+    client = Client()
+    client.database.clear()
+    client.write("<early>")
+    assert not await client.gets(b"<early>", 0.3)
+    client.database.set()
+    assert await client.gets(b"<early>", 10)
+    assert client.checks[0] is not None
+    client.ended.cancel()
 
 
 async def test_no_text_is_sent_a_second_after_the_last_check(client: Client) -> None:
-    assert await client.gets(b": open", 1)
+    await client.is_checked()
     await asyncio.sleep(2 * messages.POLL_EVERY_S)
     checked_at = client.checks[-1]
     assert checked_at is not None
@@ -120,30 +142,59 @@ async def test_no_text_is_sent_a_second_after_the_last_check(client: Client) -> 
     assert late == []
     client.write("<end>")
     client.database.set()
-    assert await client.gets(b"<end>", 2)
+    assert await client.gets(b"<end>", 10)
 
 
-async def test_a_client_that_may_not_read_gets_no_more_text(client: Client) -> None:
-    assert await client.gets(b": open", 1)
-    client.allowed = False
+@pytest.mark.parametrize("is_reading", [False, True])
+async def test_a_client_that_may_not_read_gets_no_more_text(
+    client: Client, is_reading: bool
+) -> None:
+    await client.is_checked()
     client.database.clear()
+    if is_reading:
+        # The read began before the removal, and needs no check of its own.
+        client.woken.set()
+        await asyncio.sleep(0.05)
+    client.allowed = False
     client.woken.by_removal()
     await asyncio.sleep(0.05)
     client.write("<secret>")
     assert not await client.gets(b"<secret>", 0.3)
     client.database.set()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         await client.ended
     assert b"<secret>" not in client.received
+
+
+async def test_a_client_that_received_slowly_is_checked_before_it_gets_events(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "CHECKED_FOR_S", 60.0)
+    await client.is_checked()
+    client.database.clear()
+    client.woken.set()
+    await asyncio.sleep(0.05)
+    client.is_slow = True
+    client.write("<text>")
+    assert await client.gets(b"<text>", 10)
+    # While the client receives the text, its events are read and it is checked.
+    client.events = [event(1)]
+    client.database.set()
+    await asyncio.sleep(2 * messages.SLOW_CLIENT_S)
+    client.allowed = False
+    client.resumed.set()
+    async with asyncio.timeout(10):
+        await client.ended
+    assert b"id: 1\n" not in client.received
 
 
 async def test_events_before_one_whose_text_cannot_be_read_are_not_lost(client: Client) -> None:
     client.is_busy = True
     client.events = [event(1), event(2, journal.STEP_FINISHED), event(3)]
     client.woken.set()
-    assert await client.gets(b"id: 1\n", 2)
+    assert await client.gets(b"id: 1\n", 10)
     assert b"id: 2\n" not in client.received
     client.is_busy = False
-    assert await client.gets(b"id: 3\n", 3)
+    assert await client.gets(b"id: 3\n", 10)
     assert [client.received.count(b"id: %d\n" % number) for number in (1, 2, 3)] == [1, 1, 1]
     assert client.received.index(b'"text":"text"') < client.received.index(b"id: 2\n")

@@ -75,10 +75,10 @@ def test_a_recounted_request_counts_as_several_or_as_one() -> None:
     fallback = FallbackLimiter(processes=1, clock_ns=Clock(now=5))
     five = Ceilings(5, 5)
     first = fallback.admit("a", five, ai=True)
-    assert fallback.admit("a", five, ai=True, cost=3, replaces=first.at).remaining == 2
+    assert fallback.admit("a", five, ai=True, cost=3, replaces=first).remaining == 2
     second = fallback.admit("b", five, ai=True)
     assert fallback.admit("b", five, ai=True, cost=4).remaining == 0
-    refused = fallback.admit("b", five, ai=True, cost=2, replaces=second.at)
+    refused = fallback.admit("b", five, ai=True, cost=2, replaces=second)
     assert (refused.allowed, refused.remaining) == (False, 0)
 
 

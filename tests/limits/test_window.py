@@ -116,7 +116,7 @@ async def test_a_request_can_count_as_several(window: Window, key: str) -> None:
     ceilings = Ceilings(all=10, ai=10)
     first = await window.admit(key, ceilings, ai=False)
     # Four instead of one, not in addition.
-    four = await window.admit(key, ceilings, ai=False, cost=4, replaces=first.at)
+    four = await window.admit(key, ceilings, ai=False, cost=4, replaces=first)
     assert (four.allowed, four.remaining) == (True, 6)
     seven = await window.admit(key, ceilings, ai=False, cost=7)
     assert (seven.allowed, seven.remaining) == (False, 6)
@@ -127,7 +127,7 @@ async def test_a_request_whose_recount_is_refused_counts_as_one(window: Window, 
     ceilings = Ceilings(all=10, ai=5)
     assert await spend(window, key, ceilings, 3, ai=True) == 3
     first = await window.admit(key, ceilings, ai=True)
-    refused = await window.admit(key, ceilings, ai=True, cost=3, replaces=first.at)
+    refused = await window.admit(key, ceilings, ai=True, cost=3, replaces=first)
     assert (refused.allowed, refused.limit, refused.remaining) == (False, 5, 1)
     assert await spend(window, key, ceilings, 9, ai=True) == 1
     assert await spend(window, key, ceilings, 9, ai=False) == 5
@@ -239,12 +239,29 @@ async def test_requests_at_the_same_time_share_calls_and_each_gets_its_own_reply
         assert (result.limit, result.remaining) == (limit, limit - 1 - earlier)
 
 
-async def test_both_logs_of_a_key_are_in_the_same_cluster_slot(
+async def test_a_recounted_request_takes_no_entry_of_another_one_of_the_same_moment(
     redis: Redis, window: Window, key: str
 ) -> None:
-    await window.admit(key, BASIC, ai=True)
-    names = [name async for name in redis.scan_iter(f"*{key}*")]
-    assert sorted(names) == [f"limits:{{{key}}}".encode(), f"limits:{{{key}}}:ai".encode()]
+    first, other = await asyncio.gather(
+        window.admit(key, BASIC, ai=False), window.admit(key, BASIC, ai=True)
+    )
+    # They shared a call, so both were counted at the same time.
+    assert first.at == other.at
+    await window.admit(key, BASIC, ai=True, replaces=first)
+    assert await redis.llen(f"limits:{{{key}}}:ai") == 2
+    assert await redis.llen(f"limits:{{{key}}}") == 2
+
+
+async def test_requests_that_wait_when_the_window_is_closed_are_limited_by_this_process(
+    redis: Redis, key: str
+) -> None:
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S)
+    asked = [asyncio.create_task(window.admit(key, BASIC, ai=False)) for _ in range(200)]
+    await asyncio.sleep(0)
+    await window.aclose()
+    async with asyncio.timeout(10):
+        assert all(result.allowed for result in await asyncio.gather(*asked))
+        assert (await window.admit(key, BASIC, ai=False)).allowed
 
 
 @pytest.mark.timed

@@ -60,17 +60,8 @@ def create() -> FastAPI:
     )
 
     async def count(user: UUID) -> None:
-        await state["redis"].evalsha(
-            state["sha"],
-            1,
-            f"limits:{{bare:{user.hex}}}",
-            60_000_000,
-            1,
-            1_000_000,
-            1_000_000,
-            1,
-            0,
-        )
+        key, most = f"limits:{{bare:{user.hex}}}", 1_000_000
+        await state["redis"].evalsha(state["sha"], 1, key, 60_000_000, 1, most, most, 1, 0, 0)
 
     def begin(mode: str, user: UUID) -> str:
         return (

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from rota.auth.authenticator import CACHE_S
 from rota.events import journal, schemas
 from rota.events.fanout import Woken
 from rota.events.journal import Event
@@ -24,6 +23,10 @@ from rota.platform.errors import RateLimited
 POLL_EVERY_S = 0.8
 # A client that may not read is cut off within this time, also while Redis is down.
 CHECKED_FOR_S = 1.0
+# A client that takes longer than this to receive a text is checked before it gets events.
+SLOW_CLIENT_S = 0.1
+# After a read that took longer than this, a check from before it would soon be too old.
+SLOW_READ_S = 0.2
 # A batch with long texts is sent in pieces of about this size.
 SEND_BYTES = 65_536
 HEARTBEAT_EVERY_S = 15.0
@@ -94,12 +97,11 @@ class Messages:
         self._after = wanted.after
         # Of the task, as of the last event.
         self._status: str | None = None
-        now = time.monotonic()
         # If this is a moment, events are read, by a read that began later.
-        self._read_since: float | None = now
-        # The request itself was just checked, with a caller that can be this old.
-        self._checked_at = now - CACHE_S
-        self._poll_at = min(next_poll(wanted.account_id), self._checked_at + POLL_EVERY_S)
+        self._read_since: float | None = time.monotonic()
+        # Nothing is sent before the first check, because the request may have waited for long since
+        # it was authenticated.
+        self._checked_at = self._poll_at = 0.0
 
     async def each(self) -> AsyncGenerator[bytes]:
         # Sent immediately, so that the client knows that the stream is open.
@@ -111,26 +113,34 @@ class Messages:
                 batch = NOTHING
                 if look := self._look():
                     looking = asyncio.create_task(look)
-                    # Also wakes the stream for events that it has not taken yet.
-                    looking.add_done_callback(lambda _: self._woken.by_text())
+                    looking.add_done_callback(self._looked)
+                    is_old = False
                     try:
                         while self._sends_meanwhile(looking):
                             self._woken.clear()
                             if text := self._text():
+                                began = time.monotonic()
                                 yield text
                                 sent_at = time.monotonic()
+                                is_old = is_old or sent_at - began > SLOW_CLIENT_S
                             await self._woken.wait_until(self._checked_at + CHECKED_FOR_S)
                         batch = await looking
                     finally:
                         looking.cancel()
+                    if is_old or self._woken.removed_at:
+                        # The client may have lost its rights since it was checked.
+                        self._read_since = time.monotonic()
+                        self._check_now()
+                        continue
                 has_more = batch.has_more
                 for event in batch.events:
                     messages += await self._message(event)
                     if len(messages) >= SEND_BYTES:
                         yield messages
                         messages, sent_at = b"", time.monotonic()
-                        if sent_at >= self._poll_at:
-                            # The client read slowly. It is checked before it gets the rest.
+                        if sent_at >= self._poll_at or self._woken.removed_at:
+                            # The client read slowly, or may have lost its rights. It is checked
+                            # before it gets the rest.
                             has_more = True
                             break
                 else:
@@ -155,7 +165,7 @@ class Messages:
                     yield messages
                     sent_at = time.monotonic()
                 await asyncio.sleep(self._poll_at - time.monotonic())
-                self._poll_at = time.monotonic()
+                self._poll_at = min(self._poll_at, time.monotonic())
             if time.monotonic() - sent_at >= HEARTBEAT_EVERY_S:
                 yield b": still here\n\n"
                 sent_at = time.monotonic()
@@ -177,12 +187,25 @@ class Messages:
         check_since = max(polled_at, removed_at)
         return self._read_and_check(read_since, check_since or None) if read_since else None
 
+    def _check_now(self) -> None:
+        """The client gets nothing before it is checked."""
+        self._checked_at = self._poll_at = 0.0
+
+    def _looked(self, looking: asyncio.Task[Batch]) -> None:
+        # Also for events that the stream has not taken yet.
+        self._woken.by_text()
+        if not looking.cancelled():
+            # Marks the error as retrieved. The client may have gone.
+            looking.exception()
+
     async def _read_and_check(self, read_since: float, check_since: float | None) -> Batch:
-        wanted = self._wanted
+        wanted, began = self._wanted, time.monotonic()
         batch = await self._read(wanted.account_id, self._after, wanted.task_id, read_since)
         # After the read, so that the client sees no event after its own removal.
-        if any(event.type == journal.MEMBER_REMOVED for event in batch.events):
-            check_since = time.monotonic()
+        now = time.monotonic()
+        is_removal = any(event.type == journal.MEMBER_REMOVED for event in batch.events)
+        if is_removal or (check_since is not None and now - began > SLOW_READ_S):
+            check_since = now
         if batch.events or check_since is not None:
             if not await wanted.still_allowed(check_since):
                 raise NotAllowed
@@ -199,7 +222,8 @@ class Messages:
         )
 
     def _text(self) -> bytes:
-        if self._watcher is None or time.monotonic() >= self._checked_at + CHECKED_FOR_S:
+        is_checked = time.monotonic() < self._checked_at + CHECKED_FOR_S
+        if self._watcher is None or not is_checked or self._woken.removed_at:
             return b""
         return self._watcher.take()
 

@@ -89,12 +89,13 @@ class JournalReads:
         del self._own[account_id, after, task_id]
         read_at = time.monotonic()
         async with self._db.read(account_id) as tx:
-            # First, so that all events up to this number are in the next read.
+            # First, so that the next query finds all events up to this number.
             newest = await journal.last_sequence(tx)
             events = await journal.after(tx, after, task_id=task_id, limit=BATCH)
         batch = _batch(after, events, read_at, newest)
         known = self._known.get(account_id)
-        # Those who know fewer events read on from there, unless they are too many.
+        # Shared reads go on from `known`. If that is a whole batch behind, they skip to the newest
+        # event, and streams that know less read by themselves.
         if known is None or newest - known >= BATCH:
             self._known.put(account_id, newest)
         return batch

@@ -26,7 +26,7 @@ FAILURES = (RedisError, OSError)
 # that an event loop that was blocked reads its sockets before the breaker trips.
 SILENT_TICKS = 4
 # A single connection can fail silently while others work. Its call is given up after this many.
-CALL_TICKS = 100
+CALL_TICKS = 25
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")

@@ -35,7 +35,13 @@ class FallbackLimiter:
         self._logs: OrderedDict[str, tuple[array[int], array[int]]] = OrderedDict()
 
     def admit(
-        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+        self,
+        key: str,
+        ceilings: Ceilings,
+        *,
+        ai: bool,
+        cost: int = 1,
+        replaces: LimitResult | None = None,
     ) -> LimitResult:
         now = self._clock_ns()
         logs = self._logs.setdefault(key, (array("q"), array("q")))
@@ -46,8 +52,8 @@ class FallbackLimiter:
             expired = bisect_right(log, now - WINDOW_NS)
             del log[:expired]
             self._hits -= expired
-            if replaces and replaces in log:
-                log.remove(replaces)
+            if replaces and number < replaces.counted and replaces.at in log:
+                log.remove(replaces.at)
                 self._hits -= 1
                 replaced[number] = 1
 
@@ -80,7 +86,9 @@ class FallbackLimiter:
             for limit, (share, log) in zip(limits, windows, strict=True)
         )
         reset_s = -(negative_wait_ns // SECOND_NS)
-        return LimitResult(allowed, limit, remaining, reset_s, policy(*limits), at=now)
+        return LimitResult(
+            allowed, limit, remaining, reset_s, policy(*limits), at=now, counted=len(limits)
+        )
 
     def _evict(self, now: int) -> None:
         """Removes expired keys, and the least recently used ones above the memory bounds."""

@@ -121,7 +121,7 @@ class RequestGuard:
 
         async def charge(cost: int, *, as_ai: bool = ai) -> LimitResult:
             recounted = await self._window.admit(
-                key, ceilings, ai=as_ai, cost=cost, replaces=result.at
+                key, ceilings, ai=as_ai, cost=cost, replaces=result
             )
             admission.headers = rate_limit_headers(recounted)
             return recounted

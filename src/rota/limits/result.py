@@ -21,8 +21,10 @@ class LimitResult:
     remaining: int
     reset_s: int
     policy: str
-    # When the request was counted, by the clock of the limiter that counted it.
+    # When the request was counted, by the clock of the limiter that counted it, and toward how many
+    # ceilings: the first one is of all requests, the second one of those to AI endpoints.
     at: int = field(default=0, compare=False)
+    counted: int = field(default=1, compare=False)
 
 
 @lru_cache(maxsize=256)

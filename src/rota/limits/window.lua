@@ -2,8 +2,8 @@
 --
 -- KEYS  for each request, one log for each ceiling that it counts toward
 -- ARGV  the window in microseconds, and for each request: the number of its logs, two ceilings in the
---       order of the logs, how many requests it counts as, and the time of the entry that it
---       replaces, or 0
+--       order of the logs, how many requests it counts as, the time of the entry that it replaces,
+--       and in how many of the logs that is. Several requests can have the same time
 -- Returns for each request {admitted, which log the headers describe, remaining, reset in seconds, time in
 -- microseconds}.
 --
@@ -64,7 +64,7 @@ local function trim(key)
   return size - first_kept
 end
 
-local function check(keys, ceilings, cost, replaces)
+local function check(keys, ceilings, cost, replaces, logs_replaced)
   local admitted = 1
   local sizes = {}
   local replaced = {}
@@ -75,7 +75,7 @@ local function check(keys, ceilings, cost, replaces)
   for i, key in ipairs(keys) do
     sizes[i] = trim(key)
     replaced[i] = 0
-    if replaces ~= '0' then
+    if i <= logs_replaced then
       replaced[i] = redis.call('LREM', key, -1, replaces)
       sizes[i] = sizes[i] - replaced[i]
     end
@@ -121,13 +121,15 @@ end
 
 local replies = {}
 local next_key = 1
-for first = 2, #ARGV, 5 do
+for first = 2, #ARGV, 6 do
   local keys = {}
   for _ = 1, tonumber(ARGV[first]) do
     keys[#keys + 1] = KEYS[next_key]
     next_key = next_key + 1
   end
   local ceilings = {tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])}
-  replies[#replies + 1] = check(keys, ceilings, tonumber(ARGV[first + 3]), ARGV[first + 4])
+  replies[#replies + 1] = check(
+    keys, ceilings, tonumber(ARGV[first + 3]), ARGV[first + 4], tonumber(ARGV[first + 5])
+  )
 end
 return replies

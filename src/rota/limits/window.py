@@ -74,6 +74,11 @@ class _Question:
     arguments: tuple[int, ...]
     reply: "asyncio.Future[ScriptReply | None]"
 
+    def answer(self, reply: ScriptReply | None) -> None:
+        # It may have been cancelled.
+        if not self.reply.done():
+            self.reply.set_result(reply)
+
 
 class Window:
     def __init__(
@@ -97,16 +102,23 @@ class Window:
         self._calls: set[asyncio.Task[None]] = set()
         # Whether a call was started that has not taken its questions yet.
         self._is_starting = False
+        self._is_closed = False
 
     async def admit(
-        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+        self,
+        key: str,
+        ceilings: Ceilings,
+        *,
+        ai: bool,
+        cost: int = 1,
+        replaces: LimitResult | None = None,
     ) -> LimitResult:
         """Counts a request of `key` (`acct:<id>` or `ip:<address>`) if it is within the limits.
 
-        `cost` is the number of requests that it counts as. `replaces` is the `at` of an earlier
-        result, which then no longer counts, whatever the result of this call is.
+        `cost` is the number of requests that it counts as. `replaces` is an earlier result, which
+        then no longer counts, whatever the result of this call is.
         """
-        if not self._breaker.open:
+        if not self._breaker.open and not self._is_closed:
             question = _question(key, ceilings, ai, cost, replaces)
             self._questions.append(question)
             self._start_call()
@@ -120,19 +132,23 @@ class Window:
                     reset_s=reply.reset_s,
                     policy=policy(*limits),
                     at=reply.at_us,
+                    counted=len(limits),
                 )
         return self._fallback.admit(key, ceilings, ai=ai, cost=cost, replaces=replaces)
 
     async def run_script(
-        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1
     ) -> ScriptReply:
         """Runs the script in Redis for one request, without a timeout."""
-        (reply,) = await self._run_script([_question(key, ceilings, ai, cost, replaces)])
+        (reply,) = await self._run_script([_question(key, ceilings, ai, cost, None)])
         return reply
 
     async def aclose(self) -> None:
         """Stops the background work. The caller closes the Redis client."""
+        self._is_closed = True
         await redis_clients.end(self._calls)
+        for question in self._questions:
+            question.answer(None)
         await self._breaker.aclose()
 
     def _start_call(self) -> None:
@@ -155,19 +171,21 @@ class Window:
     async def _call(self) -> None:
         """Asks Redis about all requests that wait."""
         self._is_starting = False
-        count = min(len(self._questions), REQUESTS_OF_A_CALL)
-        questions = [self._questions.popleft() for _ in range(count)]
-        replies: Sequence[ScriptReply | None] = [None] * count
+        questions: list[_Question] = []
+        while self._questions and len(questions) < REQUESTS_OF_A_CALL:
+            question = self._questions.popleft()
+            # A request that was cancelled does not count.
+            if not question.reply.done():
+                questions.append(question)
+        replies: Sequence[ScriptReply | None] = [None] * len(questions)
         try:
             # The breaker may have opened while they waited.
-            if not self._breaker.open:
+            if questions and not self._breaker.open:
                 with suppress(RedisUnavailable):
                     replies = await self._breaker.call(self._run_script(questions))
         finally:
             for question, reply in zip(questions, replies, strict=True):
-                # A request that was cancelled does not wait any more.
-                if not question.reply.done():
-                    question.reply.set_result(reply)
+                question.answer(reply)
 
     async def _run_script(self, questions: Sequence[_Question]) -> list[ScriptReply]:
         keys = [key for question in questions for key in question.keys]
@@ -181,8 +199,11 @@ class Window:
         return [ScriptReply(*reply) for reply in replies]
 
 
-def _question(key: str, ceilings: Ceilings, ai: bool, cost: int, replaces: int) -> _Question:
+def _question(
+    key: str, ceilings: Ceilings, ai: bool, cost: int, replaces: LimitResult | None
+) -> _Question:
     log = f"limits:{{{key}}}"
     keys = (log, f"{log}:ai") if ai else (log,)
-    arguments = (len(keys), ceilings.all, ceilings.ai, cost, replaces)
+    replaced = (replaces.at, replaces.counted) if replaces else (0, 0)
+    arguments = (len(keys), ceilings.all, ceilings.ai, cost, *replaced)
     return _Question(keys, arguments, asyncio.get_running_loop().create_future())

@@ -20,7 +20,6 @@ from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
 from rota.tasks.model import Task
-from rota.tasks.queries import Fence
 from rota.tasks.states import TERMINAL, Trigger
 
 
@@ -87,16 +86,19 @@ class RunContext:
         task_ids = {run_input: ids_of(run_input)[1] for run_input in run_inputs}
         async with self.db.read(account_id) as tx:
             found = await queries.fences(tx, list(task_ids.values()))
-            lost = set()
-            for run_input, task_id in task_ids.items():
-                task = found.get(task_id)
-                if (
-                    task is None
-                    or (task.run, task.fence) != (run_input.run, run_input.fence)
-                    or await _is_below_cancelled(tx, task)
-                ):
-                    lost.add(run_input)
-        return lost
+            parents = {
+                task.parent_task_id
+                for task in found.values()
+                if task.parent_task_id is not None and task.status not in TERMINAL
+            }
+            cancelled = await trees.below_cancelled(tx, parents)
+        return {
+            run_input
+            for run_input, task_id in task_ids.items()
+            if (task := found.get(task_id)) is None
+            or (task.run, task.fence) != (run_input.run, run_input.fence)
+            or (task.status not in TERMINAL and task.parent_task_id in cancelled)
+        }
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None
@@ -110,7 +112,7 @@ class RunContext:
         return for_task(self._agents[key], task)
 
 
-async def _is_below_cancelled(tx: AccountReader, task: Task | Fence) -> bool:
+async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:
     """Whether the task is still open although a task above it is cancelled."""
     if task.status in TERMINAL:
         return False

@@ -1,7 +1,7 @@
 """Watches long calls: a slice that has lost its run stops waiting for them.
 
-Redis says when an account has new events. Then one query looks at all watched runs of the account,
-however many they are. Without Redis, Temporal cancels a slice at its next heartbeat.
+Redis says when an account has new events. Then one look in the database serves all watched runs of
+the account, however many they are. Without Redis, Temporal cancels a slice at its next heartbeat.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class _Account:
 
     async def _watch(self) -> None:
         async with self._fanout.listening(self._account_id) as self._changed:
-            while True:
+            while self._runs:
                 self._changed.clear()
                 has_looked = await self._look()
                 await asyncio.sleep(WATCH_EVERY_S)

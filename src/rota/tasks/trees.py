@@ -1,5 +1,6 @@
 """The SQL of task trees: the tasks above and below a task."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction
@@ -60,6 +61,29 @@ async def cancelled_ancestor(tx: AccountReader, parent_id: UUID | None) -> Task 
         parent_id,
     )
     return Task(**row) if row else None
+
+
+async def below_cancelled(tx: AccountReader, task_ids: Collection[UUID]) -> set[UUID]:
+    """Those of the tasks that are CANCELLED, or below a task that is."""
+    if not task_ids:
+        return set()
+    rows = await tx.fetch(
+        """
+        WITH RECURSIVE above (task_id, id) AS (
+            SELECT id, id FROM unnest($2::uuid[]) AS id
+            UNION
+            SELECT a.task_id, t.parent_task_id FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+            WHERE t.parent_task_id IS NOT NULL
+        )
+        SELECT DISTINCT a.task_id FROM above a
+        JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        WHERE t.status = 'CANCELLED'
+        """,
+        tx.account_id,
+        list(task_ids),
+    )
+    return {row["task_id"] for row in rows}
 
 
 async def belongs_to_fork(tx: AccountReader, task: Task) -> bool:
