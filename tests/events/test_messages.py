@@ -86,6 +86,14 @@ class Client:
                 await asyncio.sleep(0.005)
         await asyncio.sleep(0.05)
 
+    async def hang(self) -> None:
+        """Waits until the client was checked. From then on, the database does not answer, and the
+        stream waits for a read that needs no check of its own."""
+        await self.is_checked()
+        self.database.clear()
+        self.woken.set()
+        await asyncio.sleep(0.05)
+
     async def gets(self, text: bytes, within_s: float) -> bool:
         try:
             async with asyncio.timeout(within_s):
@@ -108,9 +116,7 @@ async def test_a_slow_database_delays_no_text_for_as_long_as_the_last_check_coun
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "CHECKED_FOR_S", 60.0)
-    await client.is_checked()
-    client.database.clear()
-    client.woken.set()
+    await client.hang()
     for number in range(10):
         # The stream waits for the database from its next poll on at the latest.
         await asyncio.sleep(messages.POLL_EVERY_S / 8)
@@ -149,12 +155,11 @@ async def test_no_text_is_sent_a_second_after_the_last_check(client: Client) -> 
 async def test_a_client_that_may_not_read_gets_no_more_text(
     client: Client, is_reading: bool
 ) -> None:
-    await client.is_checked()
-    client.database.clear()
     if is_reading:
-        # The read began before the removal, and needs no check of its own.
-        client.woken.set()
-        await asyncio.sleep(0.05)
+        await client.hang()
+    else:
+        await client.is_checked()
+        client.database.clear()
     client.allowed = False
     client.woken.by_removal()
     await asyncio.sleep(0.05)
@@ -170,10 +175,7 @@ async def test_a_client_that_received_slowly_is_checked_before_it_gets_events(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "CHECKED_FOR_S", 60.0)
-    await client.is_checked()
-    client.database.clear()
-    client.woken.set()
-    await asyncio.sleep(0.05)
+    await client.hang()
     client.is_slow = True
     client.write("<text>")
     assert await client.gets(b"<text>", 10)

@@ -54,7 +54,7 @@ class Woken(asyncio.Event):
         super().set()
 
     def take(self) -> tuple[float, float]:
-        """When the account had an event and lost a member. Begins anew."""
+        """When the account had an event and lost a member. Resets both."""
         taken = self.events_at, self.removed_at
         self.events_at = self.removed_at = 0.0
         self.clear()

@@ -5,7 +5,7 @@ the fence later takes the run over, so a worker that was paused or cut off canno
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Set
+from collections.abc import AsyncIterator, Iterable, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -20,6 +20,7 @@ from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
 from rota.tasks.model import Task
+from rota.tasks.queries import Fence
 from rota.tasks.states import TERMINAL, Trigger
 
 
@@ -65,7 +66,7 @@ class RunContext:
             task = await queries.find_for_change(tx, task_id)
             current = task if task and task.run == run_input.run else None
             check_fence(run_input, current)
-            if current is not None and await _is_below_cancelled(tx, current):
+            if current is not None and await _cancelled_parents(tx, [current]):
                 if run_input.fence is not None:
                     raise FencedOut
                 why = cancellation.PARENT_CANCELLED
@@ -86,12 +87,7 @@ class RunContext:
         task_ids = {run_input: ids_of(run_input)[1] for run_input in run_inputs}
         async with self.db.read(account_id) as tx:
             found = await queries.fences(tx, list(task_ids.values()))
-            parents = {
-                task.parent_task_id
-                for task in found.values()
-                if task.parent_task_id is not None and task.status not in TERMINAL
-            }
-            cancelled = await trees.below_cancelled(tx, parents)
+            cancelled = await _cancelled_parents(tx, found.values())
         return {
             run_input
             for run_input, task_id in task_ids.items()
@@ -112,11 +108,14 @@ class RunContext:
         return for_task(self._agents[key], task)
 
 
-async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:
-    """Whether the task is still open although a task above it is cancelled."""
-    if task.status in TERMINAL:
-        return False
-    return await trees.cancelled_ancestor(tx, task.parent_task_id) is not None
+async def _cancelled_parents(tx: AccountReader, tasks: Iterable[Task | Fence]) -> set[UUID]:
+    """The parents of open tasks that are cancelled themselves, or below a cancelled task."""
+    parents = {
+        task.parent_task_id
+        for task in tasks
+        if task.parent_task_id is not None and task.status not in TERMINAL
+    }
+    return await trees.below_cancelled(tx, parents)
 
 
 def check_fence(run_input: RunInput, task: Task | None) -> None:

@@ -319,7 +319,7 @@ async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
         raise DeadlinePassed
     if task.parent_task_id is None:
         return None
-    if (cancelled := await trees.cancelled_ancestor(tx, task.parent_task_id)) is not None:
+    if (cancelled := await trees.cancelled_ancestor(tx, task)) is not None:
         raise ParentEnded(cancelled)
     return await queries.find(tx, task.parent_task_id)
 

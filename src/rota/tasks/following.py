@@ -68,10 +68,9 @@ class Following:
     ) -> AsyncGenerator[Change]:
         """What happens to the task, until this time is over, the client has left or the service
         stops."""
-        loop = asyncio.get_running_loop()
-        ends_at = None if seconds is None else loop.time() + seconds
+        ends_at = math.inf if seconds is None else time.monotonic() + seconds
         # The credential was checked when the request began, with a caller that can be this old.
-        checked_at = loop.time() - CACHE_S
+        checked_at = time.monotonic() - CACHE_S
         account_id, task, seen = caller.account_id, known.task, known.sequence
         async with self._streams.listening(account_id) as woken:
             while True:
@@ -84,9 +83,9 @@ class Following:
                     # After the read, which can take long, so that the client sees nothing after its
                     # own removal.
                     removed = removed_at or woken.removed_at
-                    if removed or loop.time() - checked_at >= POLL_EVERY_S:
-                        checked_at = loop.time()
-                        if not await still_allowed(time.monotonic()):
+                    if removed or time.monotonic() - checked_at >= POLL_EVERY_S:
+                        checked_at = time.monotonic()
+                        if not await still_allowed(checked_at):
                             raise CredentialRevoked
                 except RateLimited:
                     # The account uses its whole share of the database. The client gets nothing new
@@ -97,18 +96,15 @@ class Following:
                 yield change
                 if change.more and not is_busy:
                     continue
-                if self._streams.is_closing or (ends_at is not None and loop.time() >= ends_at):
+                if self._streams.is_closing or time.monotonic() >= ends_at:
                     return
                 if has_left is not None and await has_left():
                     return
-                wake_at = loop.time() + POLL_EVERY_S
-                wake_at = min(ends_at or wake_at, wake_at)
+                wake_at = min(ends_at, time.monotonic() + POLL_EVERY_S)
                 if is_busy:
-                    await asyncio.sleep(wake_at - loop.time())
+                    await asyncio.sleep(wake_at - time.monotonic())
                     continue
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout_at(wake_at):
-                        await woken.wait()
+                await woken.wait_until(wake_at)
 
     async def _next(
         self, caller: Caller, task: Task, seen: int, since: float

@@ -40,9 +40,9 @@ async def open_subtasks(
     return sorted(row["id"] for row in rows)
 
 
-async def cancelled_ancestor(tx: AccountReader, parent_id: UUID | None) -> Task | None:
-    """The nearest CANCELLED one of this task and those above it."""
-    if parent_id is None:
+async def cancelled_ancestor(tx: AccountReader, task: Task) -> Task | None:
+    """The nearest task above this one that is CANCELLED."""
+    if task.parent_task_id is None:
         return None
     row = await tx.fetchrow(
         f"""
@@ -58,7 +58,7 @@ async def cancelled_ancestor(tx: AccountReader, parent_id: UUID | None) -> Task 
         )
         """,  # noqa: S608
         tx.account_id,
-        parent_id,
+        task.parent_task_id,
     )
     return Task(**row) if row else None
 
