@@ -11,7 +11,7 @@ from rota import worker
 from rota.app import create_app
 from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.platform.continuity import Continuity
+from rota.platform.continuity import Continuity, Row
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from tests.service import prepared_settings
@@ -49,6 +49,39 @@ async def test_a_database_that_continues_is_accepted(parts: Composition) -> None
         await parts.continuity.beat()
         assert (await parts.continuity.read()).beat == number
     await another(parts).check()
+
+
+async def test_a_worker_that_counts_during_a_check_is_not_mistaken_for_a_restore(
+    parts: Composition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await parts.continuity.beat()
+    starting, restoring = another(parts), another(parts)
+    await starting.check()
+    read = Continuity.read
+
+    async def overtaken(continuity: Continuity) -> Row:
+        """A worker counts while the answer is on its way."""
+        row = await read(continuity)
+        await parts.continuity.beat()
+        return row
+
+    monkeypatch.setattr(Continuity, "read", overtaken)
+    await another(parts).check()
+    await restoring.finish(lost=False)
+
+    async def overtaken_by_a_check(continuity: Continuity) -> Row:
+        row = await read(continuity)
+        await parts.continuity.beat()
+        monkeypatch.setattr(Continuity, "read", read)
+        await continuity.check_again()
+        return row
+
+    monkeypatch.setattr(Continuity, "read", overtaken_by_a_check)
+    await starting.check_again()
+    # What the other check saw still counts.
+    await change(parts, "beat = beat - 1")
+    with pytest.raises(StartRefused):
+        await starting.check_again()
 
 
 async def test_a_database_that_is_older_than_it_was_is_refused(parts: Composition) -> None:

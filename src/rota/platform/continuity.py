@@ -103,8 +103,7 @@ class Continuity:
 
     async def check(self) -> None:
         """Refuses a database that was restored and not finished."""
-        row = await self.read()
-        remembered = await self._remembered(row)
+        row, remembered = await self._compared()
         if remembered is not None and row.beat < remembered:
             raise StartRefused(OLDER)
         if row.is_copy:
@@ -115,10 +114,12 @@ class Continuity:
 
     async def check_again(self) -> None:
         """Refuses a database that was restored while this process runs."""
+        # Another check may see a higher number while this one waits for its answer.
+        seen = self._seen
         row = await self.read()
-        if row.beat < self._seen or row.is_copy:
+        if row.beat < seen or row.is_copy:
             raise StartRefused(OLDER)
-        self._seen = row.beat
+        self._seen = max(self._seen, row.beat)
 
     async def beat(self) -> bool:
         """Says that the database continues. Needs the role of the relay. False: it was restored."""
@@ -141,8 +142,8 @@ class Continuity:
 
     async def finish(self, *, lost: bool) -> None:
         """Accepts the database as it is now. `lost`: it is older than it was."""
-        row = await self.read()
-        remembered = await self._remembered(row) or 0
+        row, known = await self._compared()
+        remembered = known or 0
         if not lost and row.beat < remembered:
             raise StartRefused(
                 f"Something was lost: workers had counted to {remembered}, and the database has "
@@ -160,6 +161,15 @@ class Continuity:
             details = {"timeline": row.timeline_now, "lost": lost}
             connection.record("installation.restored", details)
         await self._remember(row, beat)
+
+    async def _compared(self) -> tuple[Row, int | None]:
+        """The row, and the number that Redis remembered before it was read.
+
+        A worker may count on at any time. If the row were read first, its number would be lower
+        than the remembered one, as if the database had been restored.
+        """
+        remembered = await self._remembered(await self.read())
+        return await self.read(), remembered
 
     async def _remembered(self, row: Row) -> int | None:
         """None if Redis is down or was emptied."""
