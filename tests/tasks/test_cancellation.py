@@ -39,7 +39,8 @@ async def parts(board: Service) -> AsyncIterator[Composition]:
 
 
 async def tree(board: Service, person: Person, count: int) -> tuple[dict[str, Any], UUID]:
-    """A task with this many tasks below it on three levels, and the first of them."""
+    """A task with this many tasks below it on three levels, one of ten ended, and the first of
+    them."""
     root = await create(person, status="RUNNING")
     child = await create(person, status="RUNNING", parentTaskId=root["id"])
     new = [uuid_of(child), *(ids.new_uuid() for _ in range(count - 1))]
@@ -49,9 +50,9 @@ async def tree(board: Service, person: Person, count: int) -> tuple[dict[str, An
             """
             INSERT INTO tasks (account_id, id, status, hosted, depth, parent_task_id, name,
                 created_at, updated_at, created_by)
-            SELECT $1, n.id, CASE WHEN random() < 0.1 THEN 'COMPLETED' ELSE 'PENDING' END, false,
+            SELECT $1, n.id, CASE WHEN n.number % 10 = 0 THEN 'COMPLETED' ELSE 'PENDING' END, false,
                 CASE WHEN n.parent = $4 THEN 1 ELSE 2 END, n.parent, 'x', now(), now(), $1
-            FROM unnest($2::uuid[], $3::uuid[]) AS n (id, parent)
+            FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS n (id, parent, number)
             """,
             person.user_id,
             new[1:],
