@@ -1,7 +1,7 @@
 """A service of each variant with the shipped catalog, and a database for other catalogs."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
-from rota.platform.db import Database
+from rota.platform.pool import Transaction
 from tests.service import Person, Service, prepared_settings
 
 Folder = Callable[..., Path]
@@ -120,13 +120,13 @@ class _Counting:
 def counted_statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The statements that the service sends inside the block, without BEGIN and COMMIT."""
     statements: list[str] = []
-    transaction = Database._transaction
+    enter = Transaction.__aenter__
 
-    @asynccontextmanager
-    async def counting(self: Database, *arguments: Any) -> AsyncIterator[Any]:
-        async with transaction(self, *arguments) as connection:
-            yield _Counting(connection, statements)
+    async def counting(self: Transaction[Any]) -> Any:
+        tx = await enter(self)
+        tx._connection = _Counting(tx._connection, statements)
+        return tx
 
     with monkeypatch.context() as patch:
-        patch.setattr(Database, "_transaction", counting)
+        patch.setattr(Transaction, "__aenter__", counting)
         yield statements

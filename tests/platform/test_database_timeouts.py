@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import asyncpg
 import pytest
 from prometheus_client import REGISTRY
 
 from rota.dev.stack import Stack
+from rota.platform import ids, membership
 from rota.platform.db import Database, DatabaseTimeouts, PoolExhausted
 from tests.assertions import assert_error
 from tests.service import Person, Service
@@ -86,6 +88,60 @@ async def test_a_pool_without_a_free_connection_raises_in_time(service_a: Servic
             async with database.directory():
                 pass
     await database.close()
+
+
+async def test_a_transaction_that_cannot_begin_in_time_raises_that(service_a: Service) -> None:
+    person = await service_a.sign_in()
+    # As a member, so that the beginning takes a lock on the membership.
+    account_id, user_id = ids.new_uuid(), person.user_id
+    limits = DatabaseTimeouts(pool_s=0.3, lock_s=20)
+    database = Database(service_a.database_url, pool_size=1, timeouts=limits)
+    await database.open()
+    before = timeouts("pool")
+    async with service_a.owner() as owner, owner.transaction():
+        number = membership.lock_number(account_id, user_id)
+        await owner.execute(f"SELECT pg_advisory_xact_lock({number})")
+        with pytest.raises(PoolExhausted, match=r"within 0\.3 s"):
+            async with database.write(account_id, user_id):
+                pass
+    assert timeouts("pool") == before + 1
+    async with database.directory() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+    await database.close()
+
+
+@asynccontextmanager
+async def opened(service: Service, pool_size: int) -> AsyncIterator[Database]:
+    database = Database(service.database_url, pool_size=pool_size)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def test_an_error_is_not_replaced_if_the_connection_was_lost(service_a: Service) -> None:
+    async with opened(service_a, 1) as database:
+
+        async def lose_and_fail() -> None:
+            async with database.directory() as tx:
+                connection: Any = tx._connection
+                connection.terminate()
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await lose_and_fail()
+        async with database.directory() as tx:
+            assert await tx.fetchval("SELECT 1") == 1
+
+
+async def test_a_transaction_cannot_begin_twice(service_a: Service) -> None:
+    async with opened(service_a, 2) as database:
+        transaction = database.directory()
+        async with transaction as tx:
+            with pytest.raises(RuntimeError, match="already begun"):
+                await transaction.__aenter__()
+            assert await tx.fetchval("SELECT 1") == 1
 
 
 async def test_a_statement_and_an_idle_transaction_have_a_longest_time(service_a: Service) -> None:

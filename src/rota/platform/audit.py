@@ -12,7 +12,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 from uuid import UUID
@@ -37,8 +36,7 @@ ENTRIES = Counter("rota_audit_entries_total", "Audit entries, by the kind of the
 _COUNTERS = {kind: ENTRIES.labels(kind) for kind in ACTOR_KINDS}
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(NamedTuple):
     """Who acts. The user of an operator or a service is unknown."""
 
     kind: ActorKind

@@ -1,7 +1,7 @@
 """Transactions: what code can do in them, which account's rows they see, and what they collect for
 their commit."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -24,10 +24,14 @@ class WriteConnection(ReadConnection, Protocol):
     async def executemany(self, query: str, args: Any) -> None: ...
 
 
-class _Reads:
+class Statements:
+    """What every transaction can do."""
+
     __slots__ = ("_connection",)
 
     _connection: Any
+    # What the commit appends to the audit trail. A read appends nothing.
+    entries: Sequence[audit.Entry] = ()
 
     # Plain functions that return the driver's coroutine: one coroutine less for every statement.
     def fetch(self, query: str, *args: object) -> Coroutine[Any, Any, list[Any]]:
@@ -43,7 +47,7 @@ class _Reads:
         return found
 
 
-class _Writes(_Reads):
+class _Writes(Statements):
     __slots__ = ()
 
     def execute(self, query: str, *args: object) -> Coroutine[Any, Any, str]:
@@ -55,7 +59,7 @@ class _Writes(_Reads):
         return done
 
 
-class AccountReader(_Reads):
+class AccountReader(Statements):
     """A read-only transaction on one account's rows."""
 
     __slots__ = ("account_id", "user_id")
@@ -73,7 +77,6 @@ class UnboundTransaction(_Writes):
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        # What the commit appends to the audit trail.
         self.entries: list[audit.Entry] = []
 
     def record(self, action: str, details: Mapping[str, Any]) -> None:
@@ -97,7 +100,6 @@ class AccountTransaction(AccountReader, _Writes):
         entries: list[audit.Entry] | None = None,
     ) -> None:
         super().__init__(connection, account_id, user_id)
-        # What the commit appends to the audit trail.
         self.entries: list[audit.Entry] = [] if entries is None else entries
         # Set by the code that appends to the event journal.
         self.has_events = False

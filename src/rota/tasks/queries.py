@@ -148,13 +148,13 @@ async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
     return task
 
 
+_FIND = f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = $2"  # noqa: S608
+
+
 async def find(tx: AccountReader, task_id: UUID) -> Task | None:
-    row = await tx.fetchrow(
-        f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
-        tx.account_id,
-        task_id,
-    )
-    return Task(**row) if row else None
+    row = await tx.fetchrow(_FIND, tx.account_id, task_id)
+    # The columns are the fields in their order. By name, this takes three times as long.
+    return Task(*row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
