@@ -34,6 +34,7 @@ from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform import collector
 from rota.platform.health import health_routes
+from rota.platform.http.application import Application
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
@@ -129,7 +130,7 @@ def create_app(
                 collector.settle()
                 yield
 
-    app = FastAPI(
+    app = Application(
         title="Rota",
         description=DESCRIPTION,
         lifespan=lifespan,
@@ -149,7 +150,6 @@ def create_app(
         https=settings.public_url.startswith("https://"),
     )
     add_handlers(app)
-    # The busiest first: a request is matched against the routes in this order.
     for router in (
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
         batch_routes(parts.batches),
@@ -214,7 +214,7 @@ def create_app(
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):
-        # One flat list of routes. Nested routers would make matching slower.
+        # One flat list of routes, from which the application makes its index.
         app.router.routes.extend(router.routes)
     # The server closes the streams when it stops. They would otherwise delay the shutdown.
     app.state.streams = parts.streams

@@ -11,7 +11,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
 from rota.auth.caller import Caller, Scope
@@ -26,7 +25,7 @@ from rota.auth.errors import (
 from rota.auth.rights import ACTIONS, Right
 from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.description import documented
-from rota.platform.http.routes import Handler, Route, by_name
+from rota.platform.http.routes import Route, by_name
 
 # The request guard stores the Caller here, or the error of the authentication.
 CALLER = "rota.caller"
@@ -48,7 +47,7 @@ def caller_of(scope: AsgiScope) -> Caller:
     raise caller if isinstance(caller, ApiError) else AuthenticationFailed.missing()
 
 
-Renew = Callable[[], Awaitable[Caller | ApiError]]
+Renew = Callable[[AsgiScope], Awaitable[Caller | ApiError]]
 
 
 async def renewed_caller(scope: AsgiScope) -> Caller:
@@ -58,20 +57,11 @@ async def renewed_caller(scope: AsgiScope) -> Caller:
     renew: Renew
     since, renew = scope[RENEWAL]
     if time.monotonic() - since > RENEW_AFTER_S:
-        scope[CALLER] = await renew()
+        scope[CALLER] = await renew(scope)
     return caller_of(scope)
 
 
 class SecuredRoute(Route):
-    def get_route_handler(self) -> Handler:
-        handle = super().get_route_handler()
-
-        async def secured(request: Request) -> Response:
-            self.admit(request.scope)
-            return await handle(request)
-
-        return secured
-
     def admit(self, scope: AsgiScope) -> None:
         caller_of(scope)
 

@@ -89,12 +89,8 @@ class RequestGuard:
         if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
             return Admission(self._unlimited)
         scope[ADDRESS] = address = self._address(scope)
-
-        def authenticate() -> Awaitable[Caller | ApiError]:
-            return self._caller(scope, headers, address)
-
-        scope[CALLER] = caller = await authenticate()
-        scope[RENEWAL] = (time.monotonic(), authenticate)
+        scope[CALLER] = caller = await self._caller(scope, headers)
+        scope[RENEWAL] = (time.monotonic(), self._renewed)
         act_as(caller, address)
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
@@ -129,9 +125,12 @@ class RequestGuard:
         scope[CHARGE] = charge
         return admission
 
-    async def _caller(
-        self, scope: Scope, headers: dict[bytes, bytes], address: str
-    ) -> Caller | ApiError:
+    # Not a closure over the scope that stores it. The scope would be part of a cycle, and every
+    # request would leave work for the garbage collector.
+    def _renewed(self, scope: Scope) -> Awaitable[Caller | ApiError]:
+        return self._caller(scope, dict(scope["headers"]))
+
+    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | ApiError:
         if len(headers) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
             # It is not clear which of them the client means.
             return AuthenticationFailed("Send exactly one Authorization header.")
@@ -143,7 +142,7 @@ class RequestGuard:
             return await finder.authenticate(
                 credential.authorization,
                 selection.decode("latin-1") if selection is not None else None,
-                address,
+                scope[ADDRESS],
             )
         except Exception as error:
             # Includes database failures: the response still needs its rate limit headers.

@@ -2,7 +2,7 @@
 
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from prometheus_client import Counter
 
@@ -18,17 +18,22 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 MAX_IN_PROGRESS_BYTES = 32 * 1024 * 1024
 
 
+_NOTHING = nullcontext()
+
+
 class Bodies:
     def __init__(self) -> None:
         self._in_progress: Tally[str] = Tally()
 
-    @contextmanager
-    def reserved(self, client: str | None, headers: Mapping[bytes, bytes]) -> Iterator[None]:
+    def reserved(
+        self, client: str | None, headers: Mapping[bytes, bytes]
+    ) -> AbstractContextManager[None]:
         """Counts the body of a request until its response. Raises if the client has too many."""
         size = _size(headers)
-        if client is None or not size:
-            yield
-            return
+        return self._counted(client, size) if client is not None and size else _NOTHING
+
+    @contextmanager
+    def _counted(self, client: str, size: int) -> Iterator[None]:
         if self._in_progress[client] + size > MAX_IN_PROGRESS_BYTES:
             REFUSED.inc()
             raise RateLimited(

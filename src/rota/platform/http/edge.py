@@ -7,12 +7,12 @@ turns exceptions into error responses, and logs and counts each request once.
 
 import asyncio
 import re
+import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from uuid import uuid4
 
 import structlog
 from opentelemetry.trace import SpanKind
@@ -48,6 +48,7 @@ VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # Secrets in paths: the token of an invitation, also where no route matches, and the token of a link
 # to unsubscribe.
 _SECRETS = re.compile(r"(?<=/api/invitations/)[^/]+|invite_[^/]+|(?<=/api/unsubscribe/)[^/]+")
+_MARKS_OF_SECRETS = ("invit", "unsubscribe")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
 # Headers of responses that do not set them.
 _DEFAULT_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
@@ -142,7 +143,7 @@ class Edge:
             "request",
             method=method,
             route=route,
-            path=_SECRETS.sub("{token}", scope["path"]),
+            path=_without_token(scope["path"]),
             status=writer.status,
             ms=round(seconds * 1000, 2),
             account=admitted.account,
@@ -214,11 +215,18 @@ def as_api_error(error: BaseException) -> ApiError:
     )
 
 
+def _without_token(path: str) -> str:
+    """The path for the log."""
+    if not any(mark in path for mark in _MARKS_OF_SECRETS):
+        return path
+    return _SECRETS.sub("{token}", path)
+
+
 def _request_id(headers: dict[bytes, bytes]) -> str:
     sent = headers.get(b"x-request-id")
     if sent is not None and VALID_ID.fullmatch(text := sent.decode("latin-1")):
         return text
-    return uuid4().hex
+    return secrets.token_hex(16)
 
 
 def _refuse_early(scope: Scope, headers: dict[bytes, bytes]) -> ASGIApp | None:
