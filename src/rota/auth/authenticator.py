@@ -180,17 +180,14 @@ class Authenticator:
 
     async def _caller_of(self, owner: KeyOwner) -> Caller | None:
         """None if the key is expired, or its creator has left the account."""
-        async with self._db.write(owner.account_id, owner.user_id, check_member=False) as tx:
-            scopes = await queries.use_key(tx, owner.key_id)
-            if owner.account_id == owner.user_id:
-                access = await queries.personal_access(tx, owner.user_id)
-            else:
-                # A key stops working when its creator leaves the company.
-                companies = await queries.company_access(tx, owner.user_id)
-                access = next((c for c in companies if c.account_id == owner.account_id), None)
-        if scopes is None or access is None:
+        async with self._db.read(owner.account_id, owner.user_id) as tx:
+            access = await queries.key_access(tx, owner)
+        if access is None:
             return None
-        return caller_with(owner.user_id, access, scopes=frozenset(scopes), key_id=owner.key_id)
+        if access.record_use:
+            async with self._db.write(owner.account_id, owner.user_id, check_member=False) as tx:
+                await queries.record_key_use(tx, owner.key_id)
+        return caller_with(owner.user_id, access.account, scopes=access.scopes, key_id=owner.key_id)
 
 
 def bearer_token(authorization: str | None) -> str:

@@ -32,6 +32,16 @@ class KeyOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyAccess:
+    """What a valid key gives access to."""
+
+    scopes: frozenset[str]
+    account: AccountAccess
+    # Whether its use should be recorded, which is once a minute.
+    record_use: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
     id: UUID
     name: str
@@ -240,28 +250,39 @@ async def account_of_key(connection: ReadConnection, key_id: UUID) -> UUID | Non
     return found
 
 
-async def use_key(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
-    """The scopes of a valid key. Records its use, at most once a minute."""
+async def key_access(tx: AccountReader, owner: KeyOwner) -> KeyAccess | None:
+    """None if the key is deleted or expired, or if its creator has left the company."""
     row = await tx.fetchrow(
         """
-        SELECT scopes,
-               last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS record_use
-        FROM api_keys
-        WHERE account_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > now())
+        SELECT k.scopes, a.id AS account_id, a.kind, a.tier, p.tier AS user_tier,
+               coalesce(m.role, 'owner') AS role,
+               coalesce(m.approver OR a.anyone_approves, false) AS approver,
+               k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS record_use
+        FROM api_keys k
+        JOIN accounts a ON a.id = k.account_id
+        JOIN accounts p ON p.id = $3
+        LEFT JOIN members m ON m.account_id = a.id AND m.user_id = p.id
+        WHERE k.account_id = $1 AND k.id = $2 AND (k.expires_at IS NULL OR k.expires_at > now())
+          AND a.erased_at IS NULL AND p.erased_at IS NULL
+          AND (a.id = p.id OR m.user_id IS NOT NULL)
         """,
-        tx.account_id,
-        key_id,
+        owner.account_id,
+        owner.key_id,
+        owner.user_id,
     )
     if row is None:
         return None
-    if row["record_use"]:
-        await tx.execute(
-            "UPDATE api_keys SET last_used_at = now() WHERE account_id = $1 AND id = $2",
-            tx.account_id,
-            key_id,
-        )
-    scopes: list[str] = row["scopes"]
-    return scopes
+    fields = dict(row)
+    scopes, record_use = fields.pop("scopes"), fields.pop("record_use")
+    return KeyAccess(frozenset(scopes), AccountAccess(**fields), record_use)
+
+
+async def record_key_use(tx: AccountTransaction, key_id: UUID) -> None:
+    await tx.execute(
+        "UPDATE api_keys SET last_used_at = now() WHERE account_id = $1 AND id = $2",
+        tx.account_id,
+        key_id,
+    )
 
 
 async def may_act(tx: AccountReader, user_id: UUID, key_id: UUID | None, scope: Scope) -> bool:
