@@ -255,6 +255,19 @@ async def test_an_account_that_checks_hostile_schemas_does_not_delay_others(
     assert [each.usable for each in await asyncio.gather(*hostile)] == [False] * 4
 
 
+async def test_an_account_with_a_slow_check_gets_a_process_of_low_priority(
+    checks: SchemaChecks,
+) -> None:
+    assert not (await checks.check(ME, *UNUSABLE["doubling"])).usable
+    assert await problems(checks, {}, {}) == []
+    [slow] = children()
+    # It is used again, but for such accounts only.
+    assert await problems(checks, {}, {}) == []
+    assert await problems(checks, {}, {}, uuid4()) == []
+    assert slow in children()
+    assert sorted(niceness()) == [os.getpriority(os.PRIO_PROCESS, 0), schema.LOW_PRIORITY]
+
+
 async def test_an_account_with_too_many_checks_has_to_wait(
     checks: SchemaChecks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,7 +294,7 @@ async def test_a_process_that_has_ended_is_replaced(checks: SchemaChecks) -> Non
     [child] = children()
     child.kill()
     async with asyncio.timeout(10):
-        while not checks._idle[0].ended:
+        while not checks._fast._idle[0].ended:
             await asyncio.sleep(0.01)
     assert await problems(checks, {}, {}) == []
     assert len(children()) == 1
@@ -359,6 +372,7 @@ def test_requests_are_answered_until_the_service_is_gone(monkeypatch: pytest.Mon
         [length] = schema_process.LENGTH.unpack(raw[:4])
         found.append(json.loads(raw[4 : 4 + length]))
         raw = raw[4 + length :]
-    assert found[0] == ["ok", [], False]
-    assert found[1] == ["invalid", ['1 is not of type "string"'], False]
+    assert [found[0][:2], found[0][3]] == [["ok", []], False]
+    assert [found[1][:2], found[1][3]] == [["invalid", ['1 is not of type "string"']], False]
+    assert all(0 <= cpu_s < 1 for _, _, cpu_s, _ in found)
     assert [outcome for outcome, *_ in found[2:]] == ["unusable", "unusable"]

@@ -4,7 +4,8 @@ Tool servers have schemas for the arguments of their tools, and tasks for their 
 
 A hostile schema can use any amount of time and memory. So it is read and checked in another
 process, which ends when it uses too much. An account checks one value at a time, so it cannot
-occupy all processes.
+occupy all processes. An account with slow checks gets processes of low priority, which only such
+accounts use.
 """
 
 import asyncio
@@ -18,13 +19,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import structlog
 from prometheus_client import Counter, Histogram
 
 from rota.platform import json
+from rota.platform.cache import ExpiringCache
 from rota.platform.errors import RateLimited, Unavailable
 
 log = structlog.get_logger()
@@ -45,12 +47,16 @@ SECONDS = Histogram(
 
 # They start when they are needed.
 MAX_PROCESSES = 4
+MAX_SLOW_PROCESSES = 2
 # A check normally takes less than a millisecond. One that takes longer than this continues with a
-# low priority, so that it does not slow down the service.
+# low priority, so that it does not slow down the service. If it has used as much processor time,
+# the account is slow for a minute.
 SLOW_S = 0.05
+REMEMBER_SLOW_S = 60.0
 LOW_PRIORITY = 19
-# The process ends itself after a second of processor time. This is for a machine that is too busy
-# to give it that second.
+# The process ends itself after this much processor time: see schema_process.py. The other limit is
+# for a machine that is too busy to give it that second.
+MAX_CPU_S = 1.0
 MAX_CHECK_S = 5.0
 START_S = 20.0
 # The checks of one account that wait, and how long each of them waits.
@@ -74,11 +80,12 @@ class Verdict:
 
 class SchemaChecks:
     def __init__(self) -> None:
-        self._free = asyncio.Semaphore(MAX_PROCESSES)
+        self._fast = _Processes(MAX_PROCESSES)
+        self._slow = _Processes(MAX_SLOW_PROCESSES, LOW_PRIORITY)
         self._accounts: dict[UUID, _Account] = {}
-        self._idle: list[_Checker] = []
-        self._busy: set[_Checker] = set()
-        self._closed = False
+        self._slow_accounts: ExpiringCache[UUID, bool] = ExpiringCache(
+            max_items=10_000, max_age_s=REMEMBER_SLOW_S
+        )
 
     async def check(
         self, account_id: UUID, schema: Any, value: Any, *, named: str = "the tool's schema"
@@ -99,20 +106,23 @@ class SchemaChecks:
         return Verdict([f"{named} cannot be used: {problems[0]}"], usable=False)
 
     async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
-        async with self._turn(account_id):
+        async with self._turn(account_id) as processes:
             try:
                 raw = json.dumps(schema), json.dumps(value)
             except (ValueError, TypeError, RecursionError):
                 return "unusable", ["the schema or the value is nested too deeply"]
             request = _LENGTHS.pack(*map(len, raw)) + b"".join(raw)
             for _ in range(2):
-                async with self._checker() as checker:
-                    if found := await checker.check(request):
-                        return found
+                async with processes.checker() as checker:
+                    found = await checker.check(request)
+                if found is not None:
+                    if found.cpu_s >= SLOW_S:
+                        self._slow_accounts.put(account_id, True)
+                    return found.outcome, found.problems
             return "killed", [_TOO_MUCH]
 
     @contextlib.asynccontextmanager
-    async def _turn(self, account_id: UUID) -> AsyncIterator[None]:
+    async def _turn(self, account_id: UUID) -> AsyncIterator["_Processes"]:
         """Waits until the account has no other check in progress, and a process is free."""
         account = self._accounts.setdefault(account_id, _Account())
         if account.checks > MAX_WAITING:
@@ -123,22 +133,39 @@ class SchemaChecks:
                 try:
                     async with asyncio.timeout(MAX_WAIT_S):
                         await turns.enter_async_context(account.turn)
-                        await turns.enter_async_context(self._free)
+                        slow = self._slow_accounts.get(account_id)
+                        processes = self._slow if slow else self._fast
+                        await turns.enter_async_context(processes.free)
                 except TimeoutError:
                     raise _too_many() from None
-                yield
+                yield processes
         finally:
             account.checks -= 1
             if not account.checks:
                 del self._accounts[account_id]
 
+    async def aclose(self) -> None:
+        await self._fast.aclose()
+        await self._slow.aclose()
+
+
+class _Processes:
+    """Processes of one priority."""
+
+    def __init__(self, count: int, priority: int | None = None) -> None:
+        self.free = asyncio.Semaphore(count)
+        self._priority = priority
+        self._idle: list[_Checker] = []
+        self._busy: set[_Checker] = set()
+        self._closed = False
+
     @contextlib.asynccontextmanager
-    async def _checker(self) -> AsyncIterator["_Checker"]:
+    async def checker(self) -> AsyncIterator["_Checker"]:
         if self._closed:
             raise _unavailable("closed")
         checker = self._idle.pop() if self._idle else None
         if checker is None or checker.ended:
-            checker = await _Checker.start()
+            checker = await _Checker.start(self._priority)
         self._busy.add(checker)
         try:
             yield checker
@@ -164,6 +191,13 @@ class _Account:
     checks: int = 0
 
 
+class _Outcome(NamedTuple):
+    outcome: str
+    problems: list[str]
+    # The processor time that it took.
+    cpu_s: float
+
+
 class _Checker:
     """A process that checks one value at a time."""
 
@@ -173,9 +207,10 @@ class _Checker:
         self._process = process
         self._requests, self._responses = process.stdin, process.stdout
         self.reusable = True
+        self._low_priority = False
 
     @classmethod
-    async def start(cls) -> "_Checker":
+    async def start(cls, priority: int | None) -> "_Checker":
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -191,6 +226,8 @@ class _Checker:
         except OSError as error:
             raise _unavailable(repr(error)) from None
         checker = cls(process)
+        if priority is not None:
+            checker._lower_priority(priority)
         try:
             async with asyncio.timeout(START_S):
                 await checker._responses.readexactly(1)
@@ -206,12 +243,12 @@ class _Checker:
     def ended(self) -> bool:
         return self._process.returncode is not None
 
-    async def check(self, request: bytes) -> tuple[str, list[str]] | None:
+    async def check(self, request: bytes) -> _Outcome | None:
         """None if the process was killed by something else, such as the kernel for lack of memory.
 
         Then the schema is not known to be the reason.
         """
-        slow = asyncio.get_running_loop().call_later(SLOW_S, self._lower_priority)
+        slow = asyncio.get_running_loop().call_later(SLOW_S, self._demote)
         try:
             async with asyncio.timeout(MAX_CHECK_S):
                 try:
@@ -225,20 +262,25 @@ class _Checker:
             self.reusable = False
         finally:
             slow.cancel()
-        return "killed", [_TOO_MUCH]
+        return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
 
-    async def _exchange(self, request: bytes) -> tuple[str, list[str]]:
+    async def _exchange(self, request: bytes) -> _Outcome:
         self._requests.write(request)
         [length] = _LENGTH.unpack(await self._responses.readexactly(_LENGTH.size))
-        outcome, problems, reusable = json.exact(await self._responses.readexactly(length))
+        outcome, problems, cpu_s, reusable = json.exact(await self._responses.readexactly(length))
         self.reusable = self.reusable and reusable
-        return outcome, problems
+        return _Outcome(outcome, problems, cpu_s)
 
-    def _lower_priority(self) -> None:
-        # A process cannot get its priority back, so it is not used again.
-        self.reusable = False
+    def _demote(self) -> None:
+        if not self._low_priority:
+            # A process cannot get its priority back, so it is not used again.
+            self.reusable = False
+            self._lower_priority(LOW_PRIORITY)
+
+    def _lower_priority(self, priority: int) -> None:
+        self._low_priority = True
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, LOW_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, priority)
 
     async def aclose(self) -> None:
         if not self.ended:
