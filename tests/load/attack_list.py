@@ -16,8 +16,11 @@ from itertools import cycle
 from typing import Any
 
 import httpx
+import orjson
 
 from rota.auth import secrets as key_secrets
+from rota.mcp.transport import MAX_VALUES
+from rota.platform import json
 from tests.load.attack_schemas import SCHEMAS
 from tests.load.attackers import AI_RATE, ANONYMOUS_RATE, RATE, TEXT, Attacker, main
 from tests.load.raw_http import request
@@ -57,15 +60,28 @@ def _listing(schemas: dict[str, dict[str, Any]]) -> hostile.Behaviour:
 async def _schema(a: Attacker, name: str) -> None:
     schema_of, arguments = SCHEMAS[name]
     tools = {f"t{n}": schema_of(n) for n in range(TOOLS)}
+    while json.has_too_many_values(orjson.dumps(tools), MAX_VALUES - 100):
+        tools.popitem()
     async with a.tool_server(list=_listing(tools)) as url:
         server = await a.connect(url)
         await a.ready()
 
         async def call(number: int) -> None:
             # Different every time, so that no result can be kept.
-            await a.invoke(server, f"t{number % TOOLS}", {**arguments, "n": number})
+            await a.invoke(server, f"t{number % len(tools)}", {**arguments, "n": number})
 
         await a.at_rate(RATE, call)
+
+
+async def many_values(a: Attacker) -> None:
+    """As many values as a list of tools can have, in as many sessions as an account can have."""
+    count = 8
+    schema: dict[str, Any] = {"x": [[]] * (MAX_VALUES // 4 - 100)}
+    tools = {f"t{n}": schema for n in range(2)}
+    async with a.tool_server(list=_listing(tools)) as url:
+        servers = [await a.connect(f"{url}?{n}", f"s{n}") for n in range(count)]
+        await a.ready()
+        await a.at_rate(RATE, lambda n: a.request("POST", f"/api/mcp/{servers[n % count]}/ping"))
 
 
 async def schemas_in_runs(a: Attacker) -> None:
@@ -310,6 +326,7 @@ class Attack:
 
 ATTACKS: dict[str, Attack] = {
     **{f"schema: {name}": Attack(partial(_schema, name=name), "tools") for name in SCHEMAS},
+    "tools of 20,000 values": Attack(many_values, "tools"),
     "schemas in runs": Attack(schemas_in_runs, "runs"),
     "cancel a tree of 30,000": Attack(partial(cancelled_trees, count=1), "runs"),
     "cancel 4 trees of 30,000": Attack(partial(cancelled_trees, count=4), "runs"),

@@ -86,6 +86,11 @@ class Result:
         found += [f"{name} grew" for name, mb in self.growth_mb.items() if mb > MAX_GROWTH_MB]
         return found
 
+    @property
+    def summary(self) -> str:
+        times = [f"{kind} p99 {self.ratio(kind)[1]:.2f}" for kind in self.during]
+        return f"{', '.join(self.problems) or 'passed'} ({', '.join(times)})"
+
 
 def p99(samples: Sequence[float]) -> float:
     return quantiles(samples, n=100)[98]
@@ -365,7 +370,7 @@ async def main(seconds: float, only: Sequence[str], variant: str) -> int:
         ):
             for name in names:
                 results[name] = await setup.run(name, seconds)
-                print(f"{name}: {', '.join(results[name].problems) or 'passed'}", flush=True)
+                print(f"{name}: {results[name].summary}", flush=True)
     report(results, variant)
     return 1 if any(result.problems for result in results.values()) else 0
 

@@ -93,6 +93,8 @@ def mcp_handler(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
             await answer(message, writer, {"tools": [tool]})
         elif method == "tools/call":
             await answer(message, writer, {"content": [{"type": "text", "text": "ok"}]})
+        elif method == "ping":
+            await answer(message, writer, {})
         elif "id" in message:
             body = json.dumps(
                 {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}

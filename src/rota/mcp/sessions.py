@@ -11,10 +11,16 @@ from rota.mcp.errors import ServerError
 from rota.mcp.session import Address, Session, Timeouts
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
+from rota.platform.pace import Pace
 from rota.platform.shares import Shares
 
 # The ID of a server and its revision.
 SessionKey = tuple[UUID, int]
+
+# Of the event loop, for the tool servers of one account. A call takes this much of it, and a long
+# list of tools more.
+WORK_SHARE = 0.1
+CALL_CPU_S = 0.001
 
 _BUSY = (
     "This account uses too many tools at the same time. Wait until some of the calls have ended, "
@@ -82,6 +88,7 @@ class Sessions:
             waiting=limits.calls,
             wait_s=limits.wait_s,
         )
+        self._pace = Pace("tool_work", _BUSY, share=WORK_SHARE, wait_s=limits.wait_s)
         self._entries: dict[SessionKey, _Entry] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
@@ -91,11 +98,12 @@ class Sessions:
 
     async def open(self, account_id: UUID, address: Address) -> Session:
         """Opens a session that is not stored under a key yet."""
+        await self._pace.wait(account_id, CALL_CPU_S)
         async with self._calls.place(account_id):
             return await self._open(account_id, address)
 
     async def _open(self, account_id: UUID, address: Address) -> Session:
-        session = Session(self._egress, account_id, address, self._timeouts)
+        session = Session(self._egress, account_id, address, self._timeouts, self._pace)
         await session.open()
         return session
 
@@ -114,6 +122,7 @@ class Sessions:
         self, account_id: UUID, key: SessionKey, address: Callable[[], Address]
     ) -> AsyncIterator[Session]:
         """The server's session. Opens one if none is open."""
+        await self._pace.wait(account_id, CALL_CPU_S)
         async with self._calls.place(account_id):
             entry = self._entry(account_id, key)
             entry.users += 1

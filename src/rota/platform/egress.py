@@ -27,6 +27,7 @@ import httpcore2
 import httpx2
 from httpcore2 import SOCKET_OPTION, AsyncNetworkStream
 
+from rota.platform import json
 from rota.platform.resolver import Resolver
 from rota.platform.shares import Shares
 
@@ -321,7 +322,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
             size += len(chunk)
             if size > max_bytes:
                 raise ResponseRejected(f"The response is larger than {max_bytes} bytes.")
-            delimiters += chunk.count(b",") + chunk.count(b"[") + chunk.count(b"{")
+            delimiters += json.delimiters(chunk)
             if delimiters > bounds.json_delimiters and not long_lived:
                 raise ResponseRejected("The response contains too many JSON values.")
             if not long_lived and asyncio.get_running_loop().time() > deadline:
