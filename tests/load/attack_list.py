@@ -19,7 +19,7 @@ import httpx
 import orjson
 
 from rota.auth import secrets as key_secrets
-from rota.mcp.transport import MAX_VALUES
+from rota.mcp.messages import MAX_VALUES
 from rota.platform import json
 from tests.load.attack_schemas import SCHEMAS
 from tests.load.attackers import AI_RATE, ANONYMOUS_RATE, RATE, TEXT, Attacker, main
@@ -76,8 +76,8 @@ async def _schema(a: Attacker, name: str) -> None:
 async def many_values(a: Attacker) -> None:
     """As many values as a list of tools can have, in as many sessions as an account can have."""
     count = 8
-    schema: dict[str, Any] = {"x": [[]] * (MAX_VALUES // 4 - 100)}
-    tools = {f"t{n}": schema for n in range(2)}
+    schema: dict[str, Any] = {"x": [[]] * (MAX_VALUES // 8 - 100)}
+    tools = {f"t{n}": schema for n in range(4)}
     async with a.tool_server(list=_listing(tools)) as url:
         servers = [await a.connect(f"{url}?{n}", f"s{n}") for n in range(count)]
         await a.ready()
@@ -225,13 +225,13 @@ async def slow_names(a: Attacker) -> None:
 
 
 async def large_definitions(a: Attacker) -> None:
-    values = [f"value-{n:04}" for n in range(4_600)]
+    values = [f"value-{n:034}" for n in range(1_400)]
     tools = {f"big{n}": {"properties": {"choice": {"enum": values}}} for n in range(30)}
     async with a.tool_server(list=_listing(tools)) as url:
         for n in range(SERVERS):
             # Some are refused if the definitions of an account are limited.
             await a.request("POST", "/api/mcp", {"name": f"s{n}", "url": f"{url}?{n}"})
-        script = await a.model.script(calls(("s0__big0", {"choice": "value-0000"})), says("Done."))
+        script = await a.model.script(calls(("s0__big0", {"choice": values[0]})), says("Done."))
         await a.ready()
         await a.at_rate(10, lambda _: a.begin_run(script))
 
@@ -326,7 +326,7 @@ class Attack:
 
 ATTACKS: dict[str, Attack] = {
     **{f"schema: {name}": Attack(partial(_schema, name=name), "tools") for name in SCHEMAS},
-    "tools of 20,000 values": Attack(many_values, "tools"),
+    "tools of 50,000 values": Attack(many_values, "tools"),
     "schemas in runs": Attack(schemas_in_runs, "runs"),
     "cancel a tree of 30,000": Attack(partial(cancelled_trees, count=1), "runs"),
     "cancel 4 trees of 30,000": Attack(partial(cancelled_trees, count=4), "runs"),

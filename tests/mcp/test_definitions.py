@@ -27,7 +27,7 @@ MAX_GROWTH = 200 * 1024 * 1024
 
 def big_tools(count: int = 30) -> dict[str, Any]:
     """About 60 KiB of small values for each tool."""
-    values = [f"value-{n:04}" for n in range(4_600)]
+    values = [f"value-{n:034}" for n in range(1_400)]
     tools = [definition(f"big_{n}", properties={"choice": {"enum": values}}) for n in range(count)]
     return {tool.name: tool for tool in tools}
 

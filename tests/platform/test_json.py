@@ -40,6 +40,8 @@ def outcome(raw: bytes, read: Any) -> Any:
 @example(text=f"[{'1' * 400}, 1]", at=60, instead=b"")
 @example(text=f"[{'1' * 401}]", at=60, instead=b"")
 @example(text=f"[1.{'1' * 400}]", at=600, instead=b"")
+@example(text=f"[1{'0' * 312}.0]", at=600, instead=b"")
+@example(text=f"[-1{'0' * 308}.5]", at=600, instead=b"")
 @example(text="[" * 64 + "]" * 64, at=600, instead=b"")
 @example(text="[" * 65 + "]" * 65, at=600, instead=b"")
 @example(text='{"a":' * 64 + "{}" + "}" * 64, at=600, instead=b"")

@@ -255,6 +255,7 @@ async def test_an_account_that_checks_hostile_schemas_does_not_delay_others(
     assert [each.usable for each in await asyncio.gather(*hostile)] == [False] * 4
 
 
+@pytest.mark.timed
 async def test_an_account_with_a_slow_check_gets_a_process_of_low_priority(
     checks: SchemaChecks,
 ) -> None:

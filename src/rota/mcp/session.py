@@ -33,12 +33,11 @@ from rota.mcp.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
+from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import Definition, Transport, definition_hash
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
-from rota.platform import json
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
-from rota.platform.pace import Pace
 
 # The SDK logs what servers send. That can contain secrets and would let a server fill the log.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
@@ -48,8 +47,6 @@ BROKEN = "The connection broke."
 CLOSE_S = 3.0
 # Concurrent requests to one server from one process.
 MAX_REQUESTS = 32
-# The processor time that a value in a list of tools costs at most.
-VALUE_CPU_S = 2e-6
 # The name of an agent's call in `_meta`. The value stays the same when the call is repeated.
 KEY_META = "rota/idempotency-key"
 
@@ -80,10 +77,11 @@ class Session:
         account_id: UUID,
         address: Address,
         timeouts: Timeouts,
-        pace: Pace,
+        spend: Spend,
     ) -> None:
         self._egress = egress
-        self._pace = pace
+        # Called with the processor time that messages of the server take.
+        self._spend = spend
         self._account_id = account_id
         self._address = address
         self._timeouts = timeouts
@@ -98,8 +96,6 @@ class Session:
         # its time on the monotonic clock.
         self._listed: dict[str, bytes] = {}
         self.hashes: dict[str, str] = {}
-        # What the last list has cost, and so what the next one will.
-        self._list_cpu_s = 0.0
         self.listed_at = float("-inf")
 
     async def open(self) -> None:
@@ -129,6 +125,7 @@ class Session:
             raise
 
     async def _run(self) -> None:
+        SPEND.set(self._spend)
         try:
             async with contextlib.AsyncExitStack() as stack:
                 client = Client(
@@ -270,13 +267,11 @@ class Session:
                     return found
             raise InvalidResponse(f"The list of tools has more than {listing.MAX_PAGES} pages.")
 
-        expected_s = self._list_cpu_s
-        await self._pace.wait(self._account_id, expected_s)
-        found = listing.definitions(await self._request(pages))
-        self._listed = {name: orjson.dumps(definition) for name, definition in found.items()}
-        self._list_cpu_s = sum(map(json.delimiters, self._listed.values())) * VALUE_CPU_S
-        self._pace.spend(self._account_id, max(0.0, self._list_cpu_s - expected_s))
-        self.hashes = {name: definition_hash(definition) for name, definition in found.items()}
+        tools = await self._request(pages)
+        with measured(self._spend):
+            found = listing.definitions(tools)
+            self._listed = {name: orjson.dumps(definition) for name, definition in found.items()}
+            self.hashes = {name: definition_hash(definition) for name, definition in found.items()}
         self.listed_at = time.monotonic()
         return found
 

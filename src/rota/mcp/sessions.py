@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from rota.mcp.errors import ServerError
@@ -17,14 +18,20 @@ from rota.platform.shares import Shares
 # The ID of a server and its revision.
 SessionKey = tuple[UUID, int]
 
-# Of the event loop, for the tool servers of one account. A call takes this much of it, and a long
-# list of tools more.
+# Of the event loop, for the tool servers of one account. A call takes this much of it, and a large
+# message of the server more.
 WORK_SHARE = 0.1
 CALL_CPU_S = 0.001
 
 _BUSY = (
     "This account uses too many tools at the same time. Wait until some of the calls have ended, "
     "then try again."
+)
+
+
+_TOO_MUCH_WORK = (
+    "The tool servers of this account have used too much processor time, for example for long "
+    "lists of tools. Try again in a few seconds."
 )
 
 
@@ -88,7 +95,7 @@ class Sessions:
             waiting=limits.calls,
             wait_s=limits.wait_s,
         )
-        self._pace = Pace("tool_work", _BUSY, share=WORK_SHARE, wait_s=limits.wait_s)
+        self._pace = Pace("tool_work", _TOO_MUCH_WORK, share=WORK_SHARE, wait_s=limits.wait_s)
         self._entries: dict[SessionKey, _Entry] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
@@ -103,7 +110,8 @@ class Sessions:
             return await self._open(account_id, address)
 
     async def _open(self, account_id: UUID, address: Address) -> Session:
-        session = Session(self._egress, account_id, address, self._timeouts, self._pace)
+        spend = partial(self._pace.spend, account_id)
+        session = Session(self._egress, account_id, address, self._timeouts, spend)
         await session.open()
         return session
 

@@ -2,13 +2,12 @@
 
 The SDK ends the whole session when one HTTP request fails. This transport turns the failure into
 a response to that one request, which also says whether the request was sent. It reads every
-response except event streams itself, within limits, so that no parser gets an oversized one. Event
-streams are checked as they arrive.
+response except event streams itself, within limits, so that no parser gets an oversized one.
 """
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import httpcore2
@@ -23,7 +22,7 @@ from rota.mcp.errors import (
     ServerTimeout,
     ServerUnreachable,
 )
-from rota.platform import json
+from rota.mcp.messages import check_values
 from rota.platform.egress import (
     LONG_LIVED,
     EgressRefused,
@@ -38,11 +37,7 @@ SESSION_HEADER = "mcp-session-id"
 _MARKER = secrets.token_hex(16)
 _CODE = -32_900
 _MAX_ERROR_BYTES = 64 * 1024
-# JSON values in one message. Parsing this many keeps the event loop busy for up to 40 ms.
-MAX_VALUES = 20_000
 
-# An empty line. A line can end with CR, LF or both.
-_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,60}")
 
 _NOT_SENT = (
@@ -120,8 +115,6 @@ class McpTransport(httpx2.AsyncBaseTransport):
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         kind = _media_type(response)
         if response.is_success and kind == "text/event-stream":
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _CheckedEvents(response.stream)
             return response
         headers = [
             (name, value)
@@ -140,7 +133,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
                     if size > _MAX_ERROR_BYTES and response.is_error:
                         raise ResponseRejected("The error response is too large.")
                 body = b"".join(chunks)
-                _check_values(body)
+                check_values(body)
         finally:
             await response.aclose()
         in_session = SESSION_HEADER in request.headers
@@ -151,38 +144,6 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-class _CheckedEvents(httpx2.AsyncByteStream):
-    """An event stream that fails before an event with too many values is complete."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        event, delimiters, check_above = bytearray(), 0, MAX_VALUES
-        async for chunk in self._stream:
-            # The empty line can have begun in the chunk before.
-            position = max(0, len(event) - 3)
-            event += chunk
-            delimiters += json.delimiters(chunk)
-            while end := _EVENT_END.search(event, position):
-                _check_values(event[: end.start()])
-                del event[: end.end()]
-                position, delimiters, check_above = 0, json.delimiters(event), MAX_VALUES
-            if delimiters > check_above:
-                _check_values(event)
-                # Most of them are in texts. The event is not read again for each further chunk.
-                check_above = 2 * delimiters
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-def _check_values(message: bytes | bytearray) -> None:
-    if json.has_too_many_values(message, MAX_VALUES):
-        raise ResponseRejected(f"The response has more than {MAX_VALUES} JSON values.")
 
 
 def _media_type(response: httpx2.Response) -> str:

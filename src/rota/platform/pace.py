@@ -1,13 +1,15 @@
 """Spreads the expensive work of an account over time.
 
-Work that keeps the event loop or a processor busy slows down every account, however few of it runs
-at once. So an account that has spent processor time waits until that time is only a small share of
-what has passed since. Cheap work hardly waits.
+Work that keeps the event loop busy slows down every account, however little of it runs at once. So
+an account that has used processor time waits until that time is only a small share of what has
+passed since. Cheap work hardly waits.
 """
 
 import asyncio
 import time
+from typing import NoReturn
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from rota.platform.cache import ExpiringCache
 from rota.platform.errors import RateLimited
@@ -24,23 +26,43 @@ class Pace:
         self._share = share
         self._wait_s = wait_s
         # When the next work of an account can begin.
-        self._due: ExpiringCache[UUID, float] = ExpiringCache(max_items=10_000, max_age_s=60)
+        self._due: ExpiringCache[UUID, float] = ExpiringCache(max_items=10_000, max_age_s=3_600)
+        # Those of an account who wait, in their order.
+        self._queues: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
-    async def wait(self, account_id: UUID, expected_s: float = 0.0) -> None:
-        """Waits until the account may begin work that takes about this much processor time. Raises
-        `RateLimited` if that would take too long."""
-        now = time.monotonic()
-        due = max(now, self._due.get(account_id) or now)
-        if due - now > self._wait_s:
-            self._refused.inc()
-            raise RateLimited(self._message)
-        self._due.put(account_id, due + expected_s / self._share)
-        if due > now:
-            self._waited.observe(due - now)
-            await asyncio.sleep(due - now)
+    async def wait(self, account_id: UUID, cpu_s: float = 0.0) -> None:
+        """Waits until the account may begin work that takes at least this much processor time.
+        Raises `RateLimited` if that takes too long."""
+        queue = self._queues.get(account_id)
+        if queue is None:
+            queue = self._queues[account_id] = asyncio.Lock()
+        if queue.locked() or self._due_in(account_id):
+            await self._wait(account_id, queue)
+        self.spend(account_id, cpu_s)
+
+    async def _wait(self, account_id: UUID, queue: asyncio.Lock) -> None:
+        if self._due_in(account_id) > self._wait_s:
+            self._refuse()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._wait_s), queue:
+                # It is later after what others of the account have spent meanwhile.
+                while due_in := self._due_in(account_id):  # noqa: ASYNC110
+                    await asyncio.sleep(due_in)
+        except TimeoutError:
+            self._refuse()
+        finally:
+            self._waited.observe(time.monotonic() - started)
 
     def spend(self, account_id: UUID, cpu_s: float) -> None:
-        """Counts processor time that was not expected."""
-        now = time.monotonic()
-        due = max(now, self._due.get(account_id) or now)
-        self._due.put(account_id, due + cpu_s / self._share)
+        """Counts processor time that the account has used."""
+        due = time.monotonic() + self._due_in(account_id) + cpu_s / self._share
+        self._due.put(account_id, due)
+
+    def _due_in(self, account_id: UUID) -> float:
+        due = self._due.get(account_id)
+        return max(0.0, due - time.monotonic()) if due is not None else 0.0
+
+    def _refuse(self) -> NoReturn:
+        self._refused.inc()
+        raise RateLimited(self._message)

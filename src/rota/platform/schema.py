@@ -58,6 +58,8 @@ LOW_PRIORITY = 19
 # for a machine that is too busy to give it that second.
 MAX_CPU_S = 1.0
 MAX_CHECK_S = 5.0
+# The same for processes of low priority, which get little of a busy machine.
+MAX_SLOW_CHECK_S = 20.0
 START_S = 20.0
 # The checks of one account that wait, and how long each of them waits.
 MAX_WAITING = 256
@@ -208,6 +210,7 @@ class _Checker:
         self._requests, self._responses = process.stdin, process.stdout
         self.reusable = True
         self._low_priority = False
+        self._max_s = MAX_CHECK_S
 
     @classmethod
     async def start(cls, priority: int | None) -> "_Checker":
@@ -228,6 +231,7 @@ class _Checker:
         checker = cls(process)
         if priority is not None:
             checker._lower_priority(priority)
+            checker._max_s = MAX_SLOW_CHECK_S
         try:
             async with asyncio.timeout(START_S):
                 await checker._responses.readexactly(1)
@@ -250,7 +254,7 @@ class _Checker:
         """
         slow = asyncio.get_running_loop().call_later(SLOW_S, self._demote)
         try:
-            async with asyncio.timeout(MAX_CHECK_S):
+            async with asyncio.timeout(self._max_s):
                 try:
                     return await self._exchange(request)
                 except (EOFError, ConnectionError, RuntimeError):
@@ -258,11 +262,13 @@ class _Checker:
                     self.reusable = False
                     if await self._process.wait() == -signal.SIGKILL:
                         return None
+                    return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
         except TimeoutError:
+            # The machine is busy. How much processor time it has used is not known.
             self.reusable = False
+            return _Outcome("killed", [_TOO_MUCH], 0.0)
         finally:
             slow.cancel()
-        return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
 
     async def _exchange(self, request: bytes) -> _Outcome:
         self._requests.write(request)

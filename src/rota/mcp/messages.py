@@ -1,0 +1,57 @@
+"""Reads the messages of tool servers, in place of the MCP SDK's parser.
+
+Parsing keeps the event loop busy. So a message with too many values is refused before that, and
+what parsing costs is counted for the account. The text is checked as the SDK has decoded it, from a
+body or from an event, so nothing in between can hide values.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import mcp_types as types
+from mcp.client import streamable_http
+
+from rota.platform import json
+from rota.platform.egress import ResponseRejected
+
+# JSON values in one message. Parsing this many takes up to 100 ms.
+MAX_VALUES = 50_000
+
+Spend = Callable[[float], None]
+# Called with the processor time that messages take. Set for the tasks of a session.
+SPEND: ContextVar[Spend] = ContextVar("SPEND", default=lambda cpu_s: None)
+
+
+def check_values(message: bytes) -> None:
+    if json.has_too_many_values(message, MAX_VALUES):
+        raise ResponseRejected(f"The response has more than {MAX_VALUES} JSON values.")
+
+
+@contextmanager
+def measured(spend: Spend) -> Iterator[None]:
+    started = time.thread_time()
+    try:
+        yield
+    finally:
+        spend(time.thread_time() - started)
+
+
+class _Messages:
+    def __init__(self) -> None:
+        self._adapter: Any = types.jsonrpc_message_adapter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._adapter, name)
+
+    def validate_json(self, data: str | bytes, **options: Any) -> Any:
+        with measured(SPEND.get()):
+            check_values(data.encode() if isinstance(data, str) else data)
+            return self._adapter.validate_json(data, **options)
+
+
+# Both transports of the client: HTTP and the older SSE.
+types.jsonrpc_message_adapter = _Messages()  # type: ignore[assignment]
+streamable_http.jsonrpc_message_adapter = _Messages()  # type: ignore[attr-defined, assignment]
