@@ -52,6 +52,7 @@ class _Messages:
             return self._adapter.validate_json(data, **options)
 
 
+_messages: Any = _Messages()
 # Both transports of the client: HTTP and the older SSE.
-types.jsonrpc_message_adapter = _Messages()  # type: ignore[assignment]
-streamable_http.jsonrpc_message_adapter = _Messages()  # type: ignore[attr-defined, assignment]
+streamable_http.jsonrpc_message_adapter = _messages  # type: ignore[attr-defined]
+types.jsonrpc_message_adapter = _messages

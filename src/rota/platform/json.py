@@ -68,12 +68,12 @@ _decoder = json.JSONDecoder(
 _BEFORE_VALUE = re.compile(rb'(?:[^",\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+(?:[,\[{]|\Z)', re.DOTALL)
 
 
-def delimiters(raw: bytes | bytearray) -> int:
+def delimiters(raw: bytes) -> int:
     """At least as many as there are values after the first."""
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
-def has_too_many_values(raw: bytes | bytearray, max_values: int) -> bool:
+def has_too_many_values(raw: bytes, max_values: int) -> bool:
     if delimiters(raw) <= max_values:
         return False
     # Most of these characters may be inside strings, so count only those outside.
