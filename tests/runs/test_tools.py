@@ -101,9 +101,6 @@ async def test_the_model_gets_the_error_of_a_tool(
 async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    # A fresh worker: killing it also loses the coverage data measured in it.
-    await runner.worker.stop()
-    await runner.worker.start()
     for ref in ("killed-send", "killed-lookup"):
         await scripted.behave(ref, {"hold": True})
     sending, reading, answering = (
