@@ -332,10 +332,10 @@ class Composition(DataParts):
             self.idempotency,
             self.tool_client,
             self.schema_checks,
-            # Waiting for a call and for a session, connecting, listing the tools and calling one
-            # of them, and once more if the session has ended.
+            # Waiting for the account's turn, for a call and for a session, connecting, listing the
+            # tools and calling one of them, and once more if the session has ended.
             max_call_s=2
-            * (2 * self.tool_limits.wait_s + settings.mcp_connect_s + 2 * settings.mcp_call_s),
+            * (3 * self.tool_limits.wait_s + settings.mcp_connect_s + 2 * settings.mcp_call_s),
         )
 
     @cached_property

@@ -56,8 +56,9 @@ async def test_an_account_that_would_wait_too_long_is_refused_and_others_are_not
     account = uuid4()
     before = REFUSED.labels("test")._value.get()
     pace.spend(account, 1)
-    with pytest.raises(RateLimited, match="Too much"):
+    with pytest.raises(RateLimited, match="Too much") as refused:
         await pace.wait(account)
+    assert refused.value.headers == {"Retry-After": "10"}
     assert REFUSED.labels("test")._value.get() == before + 1
     started = time.monotonic()
     await pace.wait(uuid4())

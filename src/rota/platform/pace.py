@@ -6,6 +6,7 @@ passed since. Cheap work hardly waits.
 """
 
 import asyncio
+import math
 import time
 from typing import NoReturn
 from uuid import UUID
@@ -42,7 +43,7 @@ class Pace:
 
     async def _wait(self, account_id: UUID, queue: asyncio.Lock) -> None:
         if self._due_in(account_id) > self._wait_s:
-            self._refuse()
+            self._refuse(account_id)
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._wait_s), queue:
@@ -50,7 +51,7 @@ class Pace:
                 while due_in := self._due_in(account_id):  # noqa: ASYNC110
                     await asyncio.sleep(due_in)
         except TimeoutError:
-            self._refuse()
+            self._refuse(account_id)
         finally:
             self._waited.observe(time.monotonic() - started)
 
@@ -63,6 +64,7 @@ class Pace:
         due = self._due.get(account_id)
         return max(0.0, due - time.monotonic()) if due is not None else 0.0
 
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, account_id: UUID) -> NoReturn:
         self._refused.inc()
-        raise RateLimited(self._message)
+        retry_after_s = max(1, math.ceil(self._due_in(account_id)))
+        raise RateLimited(self._message, retry_after_s=retry_after_s)
