@@ -155,6 +155,7 @@ WRONG = [
     ("name: ledger-clerk", "name: " + "x" * 65, 2, "`name` is xxx"),
     ("name: ledger-clerk", "name: catalog", 2, "`catalog` is a reserved name; choose another"),
     ("[bookkeeper]", "[resolve]", 8, "`resolve` is a reserved name"),
+    ("name: ledger-clerk", "name: tasks", 2, "`tasks` is a reserved name; choose another"),
     ("[bookkeeper]", "[ledger-clerk]", 8, "`ledger-clerk` is already used by"),
     ("[bookkeeper]", "[b, b]", 8, "`b` is already used by"),
     ("[bookkeeper]", "bookkeeper", 8, "`aliases` is bookkeeper; it must be a list"),

@@ -17,8 +17,8 @@ import rota
 from rota.agents.fields import TEMPLATE, AgentFields, ApprovalFields
 from rota.agents.model import Definition
 
-# Other endpoints use these paths below /api/agents/.
-RESERVED = frozenset({"resolve", "departments", "catalog"})
+# Other endpoints use these paths below /api/agents/, and `tasks` below /a2a/.
+RESERVED = frozenset({"resolve", "departments", "catalog", "tasks"})
 MAX_INSTRUCTIONS = 100_000
 
 _FENCE = "---"
