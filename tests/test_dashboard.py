@@ -105,8 +105,15 @@ async def test_other_paths_are_not_found(http: httpx.AsyncClient, path: str) -> 
     assert response.json()["error"]["code"] == "NOT_FOUND"
 
 
+async def test_browsers_find_the_icon_also_where_a_page_names_none(http: httpx.AsyncClient) -> None:
+    named, guessed = [await http.get(f"/favicon.{kind}") for kind in ("svg", "ico")]
+    assert named.status_code == guessed.status_code == 200
+    assert guessed.headers["content-type"] == "image/svg+xml"
+    assert guessed.content == named.content
+
+
 async def test_pages_and_files_do_not_count_toward_a_limit(http: httpx.AsyncClient) -> None:
-    for path in ("/", "/favicon.svg", "/acct_1"):
+    for path in ("/", "/favicon.svg", "/favicon.ico", "/acct_1"):
         headers = (await http.get(path)).headers
         assert headers["ratelimit-remaining"] == headers["ratelimit-limit"]
 

@@ -96,7 +96,9 @@ def dashboard_routes() -> APIRouter:
             response.headers["Link"] = ", ".join(f"</{each}>; rel=modulepreload" for each in needed)
         return response
 
+    # Browsers ask for the second one on pages that name no icon, such as /openapi.json.
     @router.get("/favicon.svg", include_in_schema=False)
+    @router.get("/favicon.ico", include_in_schema=False)
     async def icon(request: Request) -> Response:
         return _found("favicon.svg").response(request, "public, max-age=86400")
 

@@ -31,7 +31,7 @@ from rota.platform.http.responses import error_response, json_response
 # The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
 # The dashboard's pages and files. They are small, and served from memory.
-PAGES = ("/invitation", "/money", "/signin", "/assets", "/favicon.svg")
+PAGES = ("/invitation", "/money", "/signin", "/assets", "/favicon.svg", "/favicon.ico")
 AI_PREFIXES = ("/api/agents",)
 # A function of the request's scope that counts it as more than one request.
 CHARGE = "rota.charge"
