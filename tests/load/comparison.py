@@ -172,14 +172,14 @@ class RotaClient:
 
     async def _read(self) -> None:
         http, auth = self._person.service.http, self._person.auth
-        async with http.stream("GET", "/api/events", headers=auth, timeout=None) as events:
+        path = "/api/events?type=task.completed"
+        async with http.stream("GET", path, headers=auth, timeout=None) as events:
             assert events.status_code == 200, events
             self._open.set()
             async for line in events.aiter_lines():
                 if line.startswith("data: "):
                     event = json.loads(line.removeprefix("data: "))
-                    if event["type"] == "task.completed":
-                        self._future(event["taskId"]).set_result(None)
+                    self._future(event["taskId"]).set_result(None)
 
     def _future(self, task_id: str) -> asyncio.Future[None]:
         return self._ended.setdefault(task_id, asyncio.get_running_loop().create_future())
