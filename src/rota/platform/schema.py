@@ -83,7 +83,7 @@ class Verdict:
 class SchemaChecks:
     def __init__(self) -> None:
         self._fast = _Processes(MAX_PROCESSES)
-        self._slow = _Processes(MAX_SLOW_PROCESSES, LOW_PRIORITY)
+        self._slow = _Processes(MAX_SLOW_PROCESSES, slow=True)
         self._accounts: dict[UUID, _Account] = {}
         self._slow_accounts: ExpiringCache[UUID, bool] = ExpiringCache(
             max_items=10_000, max_age_s=REMEMBER_SLOW_S
@@ -154,9 +154,9 @@ class SchemaChecks:
 class _Processes:
     """Processes of one priority."""
 
-    def __init__(self, count: int, priority: int | None = None) -> None:
+    def __init__(self, count: int, *, slow: bool = False) -> None:
         self.free = asyncio.Semaphore(count)
-        self._priority = priority
+        self._are_slow = slow
         self._idle: list[_Checker] = []
         self._busy: set[_Checker] = set()
         self._closed = False
@@ -167,7 +167,7 @@ class _Processes:
             raise _unavailable("closed")
         checker = self._idle.pop() if self._idle else None
         if checker is None or checker.ended:
-            checker = await _Checker.start(self._priority)
+            checker = await _Checker.start(slow=self._are_slow)
         self._busy.add(checker)
         try:
             yield checker
@@ -209,11 +209,10 @@ class _Checker:
         self._process = process
         self._requests, self._responses = process.stdin, process.stdout
         self.reusable = True
-        self._low_priority = False
-        self._max_s = MAX_CHECK_S
+        self._is_slow = False
 
     @classmethod
-    async def start(cls, priority: int | None) -> "_Checker":
+    async def start(cls, *, slow: bool) -> "_Checker":
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -229,9 +228,8 @@ class _Checker:
         except OSError as error:
             raise _unavailable(repr(error)) from None
         checker = cls(process)
-        if priority is not None:
-            checker._lower_priority(priority)
-            checker._max_s = MAX_SLOW_CHECK_S
+        if slow:
+            checker._lower_priority()
         try:
             async with asyncio.timeout(START_S):
                 await checker._responses.readexactly(1)
@@ -253,8 +251,9 @@ class _Checker:
         Then the schema is not known to be the reason.
         """
         slow = asyncio.get_running_loop().call_later(SLOW_S, self._demote)
+        max_s = MAX_SLOW_CHECK_S if self._is_slow else MAX_CHECK_S
         try:
-            async with asyncio.timeout(self._max_s):
+            async with asyncio.timeout(max_s):
                 try:
                     return await self._exchange(request)
                 except (EOFError, ConnectionError, RuntimeError):
@@ -278,15 +277,15 @@ class _Checker:
         return _Outcome(outcome, problems, cpu_s)
 
     def _demote(self) -> None:
-        if not self._low_priority:
+        if not self._is_slow:
             # A process cannot get its priority back, so it is not used again.
             self.reusable = False
-            self._lower_priority(LOW_PRIORITY)
+            self._lower_priority()
 
-    def _lower_priority(self, priority: int) -> None:
-        self._low_priority = True
+    def _lower_priority(self) -> None:
+        self._is_slow = True
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, priority)
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, LOW_PRIORITY)
 
     async def aclose(self) -> None:
         if not self.ended:
