@@ -80,7 +80,14 @@ async def run_worker(
         await parts.check_start()
         state = WorkerState(parts, stop)
         await stack.enter_async_context(state.served())
-        dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
+        slots = Slots(parts.db, parts.wakes, settings.worker_calls)
+        dispatcher = RunDispatcher(
+            parts.temporal,
+            parts.db,
+            heartbeat_s=settings.run_heartbeat_s,
+            # Before the worker polls, nothing would take a run that it was given.
+            may_skip_queue=lambda: state.polls and slots.may_skip_queue(),
+        )
         built = _run_parts(parts, sources)
         context, loop, *_ = built
         handlers = {
@@ -96,7 +103,6 @@ async def run_worker(
         )
         lanes = (relay.lane, plan_relay.lane)
         restored = asyncio.Event()
-        slots = Slots(parts.db, parts.wakes, settings.worker_calls)
         background = [
             asyncio.create_task(work)
             for work in (
@@ -132,6 +138,8 @@ async def run_worker(
             # already taken. So the worker takes no more than it can do at once.
             "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
             "max_cached_workflows": CACHED_RUNS,
+            # Slices always go through the queue, where the accounts take turns.
+            "disable_eager_activity_execution": True,
             # The sandbox takes a tenth of the worker's time. The tests replay the histories of runs
             # in it, so they find what it would find.
             "workflow_runner": UnsandboxedWorkflowRunner(),
@@ -168,9 +176,9 @@ async def run_worker(
         )
         await ensure_schedule(client, TASK_QUEUE)
         collector.settle()
-        log.info("worker_ready", queue=SLICES_QUEUE)
         async with earlier_runs, runs:
             state.polls = True
+            log.info("worker_ready", queue=SLICES_QUEUE)
             await stop.wait()
             if restored.is_set():
                 # What the database does not know of must not be done again.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 from uuid import uuid4
@@ -41,6 +42,13 @@ async def runner(
     settings: dict[str, Any] = {"worker_calls": SLOTS, "run_heartbeat_s": KILLED_HEARTBEAT_S}
     async with Runner.start(stack, scripted, "slots", log, **settings) as started:
         yield started
+
+
+async def test_no_run_skips_the_queue_while_another_one_waits_for_a_slot() -> None:
+    slots = Slots(AsyncMock(), AsyncMock(), SLOTS)
+    assert slots.may_skip_queue()
+    slots._queued.add(uuid4())
+    assert not slots.may_skip_queue()
 
 
 async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end_quickly() -> None:
@@ -96,3 +104,24 @@ async def test_slow_runs_of_one_account_leave_slots_to_others(
         await runner.until(slow, task, status)
     assert await queued(runner, slow) == 0
     assert not await scripted.asked(scripts[waiting[0]])
+
+
+async def test_a_run_skips_the_queue_while_half_of_the_slots_are_free(
+    stack: Stack, scripted: Scripted, tmp_path: Path
+) -> None:
+    skipped, held = [], []
+    async with Runner.start(stack, scripted, "skips", tmp_path / "log", worker_calls=12) as runner:
+        for _ in range(8):
+            person = await runner.newcomer()
+            script = await scripted.script(says("Held.", hold=True))
+            task = await runner.begin(person, "writer", script)
+            await until(lambda name=script: scripted.asked(name))  # type: ignore[misc]
+            history = await runner.history(task)
+            started = history.events[0].workflow_execution_started_event_attributes
+            skipped.append(started.eager_execution_accepted)
+            held.append((person, script, task))
+        # Seven slots were taken before the eighth run began.
+        assert skipped == [True] * 7 + [False]
+        for person, script, task in held:
+            await scripted.release(script)
+            await runner.until(person, task, "COMPLETED")

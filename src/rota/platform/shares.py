@@ -118,6 +118,10 @@ class Shares:
             self._turns[next_account] = None
             self._forget_if_done(next_account)
 
+    @property
+    def are_half_free(self) -> bool:
+        return 2 * self._taken <= self._total
+
     def has_any(self, account_id: UUID) -> bool:
         return account_id in self._taken_by
 

@@ -88,15 +88,17 @@ class Temporal:
 
     async def client(self) -> Client:
         """A new one after a certificate was renewed."""
-        versions = self._tls.versions() if self._tls else ()
-        if self._client is None or versions != self._versions:
-            self._client = await Client.connect(self._address, **self._options(), lazy=True)
-            self._versions = versions
+        if self._client is None or self._file_versions() != self._versions:
+            return await self._connect(lazy=True)
         return self._client
 
     async def connect(self) -> Client:
-        """A connected client, as a worker needs it. Fails while Temporal is down."""
-        return await Client.connect(self._address, **self._options())
+        """A connected client, as a worker needs it. Fails while Temporal is down.
+
+        Later calls use it too, until a certificate is renewed: only through its own client can a
+        worker get the first workflow task of a run that it starts.
+        """
+        return await self._connect(lazy=False)
 
     async def check_namespace(self) -> None:
         """Fails while Temporal is down. Refuses a namespace that does not exist, and a credential
@@ -122,6 +124,15 @@ class Temporal:
     async def ping(self) -> None:
         if not await (await self.client()).service_client.check_health():
             raise ConnectionError("Temporal is not serving")
+
+    async def _connect(self, *, lazy: bool) -> Client:
+        versions = self._file_versions()
+        client = await Client.connect(self._address, **self._options(), lazy=lazy)
+        self._client, self._versions = client, versions
+        return client
+
+    def _file_versions(self) -> tuple[int, ...]:
+        return self._tls.versions() if self._tls else ()
 
     def _options(self) -> dict[str, Any]:
         return {

@@ -8,7 +8,7 @@ check, which is deleted when its task ends.
 
 import contextlib
 import functools
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from temporalio.client import WorkflowHandle
@@ -38,10 +38,19 @@ _REFUSED = (
 
 
 class RunDispatcher:
-    def __init__(self, temporal: Temporal, db: Database, *, heartbeat_s: float) -> None:
+    def __init__(
+        self,
+        temporal: Temporal,
+        db: Database,
+        *,
+        heartbeat_s: float,
+        may_skip_queue: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._temporal = temporal
         self._db = db
         self._heartbeat_s = heartbeat_s
+        # Whether this worker may take the runs that it starts.
+        self._may_skip_queue = may_skip_queue
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -79,6 +88,8 @@ class RunDispatcher:
                     fairness_key=instruction.account_id.hex,
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
+                # The run then skips Temporal's queue, where the accounts take turns.
+                request_eager_start=self._may_skip_queue(),
             )
         return _check_later(instruction)
 

@@ -54,6 +54,10 @@ class Slots:
         self._woken: Counter[UUID] = Counter()
         self._changed = asyncio.Event()
 
+    def may_skip_queue(self) -> bool:
+        """Whether a new run can begin here at once without delaying the runs of other accounts."""
+        return not self._queued and self._shares.are_half_free
+
     async def take(self, run_input: RunInput) -> bool:
         """Takes a slot for a slice, if its account has room for it."""
         account_id, _ = ids_of(run_input)
