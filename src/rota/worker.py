@@ -85,8 +85,8 @@ async def run_worker(
             parts.temporal,
             parts.db,
             heartbeat_s=settings.run_heartbeat_s,
-            # Before the worker polls, nothing would take a run that it was given.
-            may_skip_queue=lambda: state.polls and slots.may_skip_queue(),
+            # While the worker does not poll, nothing would take a run that it was given.
+            may_skip_queue=lambda: state.polls and not stop.is_set() and slots.may_skip_queue(),
         )
         built = _run_parts(parts, sources)
         context, loop, *_ = built

@@ -11,7 +11,7 @@ from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform import clock
 from rota.runs.abandoned import AbandonedCalls
-from rota.runs.contracts import CallInput, NextStep, SliceEnd
+from rota.runs.contracts import CallInput, FailInput, NextStep, SliceEnd
 from rota.runs.heartbeat import Pulse
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage
@@ -174,3 +174,15 @@ async def test_a_slice_that_was_paused_before_it_began_does_not_take_the_run_bac
     environment: Any = ActivityEnvironment()
     assert await environment.run(paused.run) == SliceEnd("again")
     assert await run.context.holds_fence(successor._run_input)
+
+
+async def test_a_run_fails_only_after_its_slices_have_begun(run: GatedRun) -> None:
+    await run.open("trusting")
+    fence = (await begun(run))._run_input.fence
+    assert fence is not None
+    lost = FailInput(run.run_input, "RUN_FAILED", "It failed.", True, 0, at_fence=fence + 1)
+    assert await run.activities.fail(lost) == NextStep("think", 0, fence=fence)
+    assert await run.status() == "RUNNING"
+    await begun(run)
+    assert await run.activities.fail(lost) == NextStep("end")
+    assert await run.status() == "FAILED"

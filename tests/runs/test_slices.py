@@ -13,7 +13,7 @@ from temporalio.worker import Worker
 
 from rota.dev.stack import Stack
 from rota.runs.contracts import FailInput, NextStep, RunInput, SliceEnd
-from rota.runs.slice_workflow import MAX_IDLE_SLICES, TaskRun
+from rota.runs.slice_workflow import MAX_IDLE_SLICES, MAX_LOST_SLICES, TaskRun
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -222,3 +222,73 @@ async def test_five_slices_without_a_finished_call_fail_the_run(
     assert fake.begun == 1 + failures * MAX_IDLE_SLICES
     assert len(fake.failed) == failures
     assert (fake.failed[0].code, fake.failed[0].finished) == ("RUN_FAILED", 3)
+
+
+class FrozenWorker:
+    """Slices that a frozen worker gets: they never begin. Later ones begin, and finish no call."""
+
+    def __init__(self, frozen: int, finished: int = 3) -> None:
+        self.left = frozen
+        self.fence = 4
+        self.given = 0
+        # What `fail` finds in the database.
+        self.finished = finished
+        self.failed: list[FailInput] = []
+
+    @activity.defn(name="slice")
+    async def run(self, _: RunInput) -> SliceEnd:
+        self.given += 1
+        if self.given == 1:
+            return SliceEnd("again", 3, fence=self.fence)
+        if self.left:
+            self.left -= 1
+            return SliceEnd("again")
+        self.fence += 1
+        return SliceEnd("again", 3, fence=self.fence)
+
+    @activity.defn
+    async def fail(self, fail_input: FailInput) -> NextStep:
+        self.failed.append(fail_input)
+        assert fail_input.finished is not None
+        goes_on = fail_input.at_fence is not None and self.fence < fail_input.at_fence
+        if goes_on or self.finished > fail_input.finished:
+            return NextStep("think", self.finished, fence=self.fence)
+        return NextStep("end")
+
+
+async def work_until_failed(sliced: Runner, name: str, fake: FrozenWorker) -> list[int | None]:
+    """The fences at which the workflow wanted the run to fail."""
+    async with Worker(
+        sliced.temporal,
+        task_queue=name,
+        workflows=[TaskRun],
+        activities=[fake.run, fake.fail],
+    ):
+        run_input = RunInput("acct", "task", run=1, start_fence=2)
+        async with asyncio.timeout(60):
+            await sliced.temporal.execute_workflow(TaskRun.run, run_input, id=name, task_queue=name)
+    return [each.at_fence for each in fake.failed]
+
+
+async def test_slices_that_never_began_do_not_fail_the_run(sliced: Runner) -> None:
+    # The first slice finished three calls, with fence 4. Seven never begin, then eight do.
+    fake = FrozenWorker(frozen=7)
+    wanted = await work_until_failed(sliced, "frozen", fake)
+    # At the end, more than five have begun and ended.
+    assert wanted == [4 + MAX_IDLE_SLICES, 4 + MAX_IDLE_SLICES, None]
+    assert fake.fence == 4 + 8
+
+
+async def test_slices_count_from_the_last_progress(sliced: Runner) -> None:
+    # One finished a call, and died before it could say so.
+    fake = FrozenWorker(frozen=5, finished=4)
+    fake.fence = 5
+    assert await work_until_failed(sliced, "progress", fake) == [5 + MAX_IDLE_SLICES, None]
+    assert [each.finished for each in fake.failed] == [3, 4]
+
+
+async def test_a_run_that_never_begins_fails_in_the_end(sliced: Runner) -> None:
+    fake = FrozenWorker(frozen=MAX_LOST_SLICES)
+    wanted = await work_until_failed(sliced, "never", fake)
+    assert wanted == [4 + MAX_IDLE_SLICES] * 4 + [None]
+    assert fake.given == 1 + MAX_LOST_SLICES

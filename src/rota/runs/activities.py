@@ -91,9 +91,10 @@ class Activities:
                 return NextStep("end")
             if fail_input.finished is not None:
                 finished, *_ = await steps.progress(tx, task.id, task.run)
-                if finished > fail_input.finished:
+                has_begun = fail_input.at_fence is None or task.fence >= fail_input.at_fence
+                if finished > fail_input.finished or not has_begun:
                     # The run goes on, and the workflow has to know from where.
-                    return NextStep("think", finished)
+                    return NextStep("think", finished, fence=task.fence)
             # Decisions are applied first, so that a retry from failure continues from them.
             next_step = await self._loop.advance(tx, task)
             if task.status != "RUNNING" or next_step.kind == "end":

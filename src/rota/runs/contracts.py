@@ -41,6 +41,8 @@ class RunInput:
     trace: str | None = None
     # The number of the slice that carries the run. If the task has another one, the slice is late.
     fence: int | None = None
+    # The task's fence before the first slice. None if an earlier version started the run.
+    start_fence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class FailInput:
     retryable: bool
     # The run fails only if it has no more finished calls than this.
     finished: int | None = None
+    # The run fails only if its slices have raised the task's fence to this.
+    at_fence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,11 +79,16 @@ class NextStep:
     kind: Literal["think", "act", "wait", "end"]
     step: int = 0
     calls: list[int] = field(default_factory=list)
+    # The task's fence, if a run that should have failed goes on.
+    fence: int | None = None
 
 
 # A tool call returns this when it is finished; the other calls of its step decide what is next.
 # It is `think` without a step: histories and workers of earlier versions know no other kind.
 CALL_FINISHED = NextStep("think")
+
+
+SliceKind = Literal["again", "wait", "end"]
 
 
 @dataclass(frozen=True)
@@ -91,9 +100,11 @@ class SliceEnd:
     - `end`: the run is over.
     """
 
-    kind: Literal["again", "wait", "end"]
+    kind: SliceKind
     # The finished calls of the run.
     finished: int = 0
     after_s: float = 0
     # Whether the slice ended early because its worker stops.
     stopped: bool = False
+    # The fence of the slice. None if it did not begin.
+    fence: int | None = None

@@ -9,6 +9,7 @@ check, which is deleted when its task ends.
 import contextlib
 import functools
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio.client import WorkflowHandle
@@ -72,6 +73,7 @@ class RunDispatcher:
             resume=instruction.payload.get("start_at") == "failure",
             heartbeat_s=self._heartbeat_s,
             trace=instruction.payload.get("trace"),
+            start_fence=instruction.payload.get("fence"),
         )
         client = await self._temporal.client()
         with contextlib.suppress(WorkflowAlreadyStartedError):
@@ -115,7 +117,8 @@ class RunDispatcher:
             task = await queries.find(tx, instruction.task_id)
         if task is None or task.run != instruction.payload["run"] or task.status not in statuses:
             return None
-        return await self.start(instruction)
+        payload = {**instruction.payload, "fence": task.fence}
+        return await self.start(replace(instruction, payload=payload))
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
         client = await self._temporal.client()

@@ -5,18 +5,22 @@ slices: for a person or a subtask, for a timer, or for another account's turn. W
 next is in the database, so the workflow can be restarted from there at any time.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from rota.runs.backoff import failure_message
 from rota.runs.contracts import FAIL, SLICE, FailInput, NextStep, RunInput, SliceEnd
 
 # The run fails after this many slices in a row without a finished call. Back-offs do not count:
-# the attempts of a call are counted with the call.
+# the attempts of a call are counted with the call. Neither do slices that never began, which
+# Temporal gave to a worker that is frozen or cut off, unless there are many.
 MAX_IDLE_SLICES = 5
+MAX_LOST_SLICES = 25
 # Longer than the longest call, with minutes for the database to come back.
 _SLICE_TIMEOUT = timedelta(hours=1)
 # This workflow counts the slices itself.
@@ -39,10 +43,13 @@ class TaskRun:
 
     @workflow.run
     async def run(self, run_input: RunInput) -> None:
-        finished = idle = 0
+        # The finished calls, and the slices since the last progress: all, and those that ended.
+        finished = idle = ended = 0
+        # The fence at the last progress. Each slice that begins raises it.
+        fence = run_input.start_fence
         while True:
             if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(run_input)
+                workflow.continue_as_new(replace(run_input, start_fence=fence))
             seen = self._wakes
             try:
                 end = await self._slice(run_input)
@@ -50,19 +57,27 @@ class TaskRun:
                 if is_cancelled_exception(error):
                     return  # Cancelling the task cancels its run; the task is already CANCELLED.
                 # The worker died, or something unexpected failed. The next slice looks what it did.
-                end = SliceEnd("again", finished, after_s=2**idle - 1)
+                end = SliceEnd("again", finished, after_s=2 ** (idle % MAX_IDLE_SLICES) - 1)
                 idle += 1
+                ended += not isinstance(error.cause, ActivityTimeout)
             else:
                 moved = end.finished > finished or end.stopped or end.after_s > 0
                 idle = 0 if moved or end.kind != "again" else idle + 1
                 finished = max(finished, end.finished)
+                ended += end.fence is not None
+                if idle == 0:
+                    ended, fence = 0, fence if end.fence is None else end.fence
             if end.kind == "end":
                 return
-            if idle >= MAX_IDLE_SLICES:
-                found = await self._fail(run_input, finished)
-                if found is None:
+            if idle and idle % MAX_IDLE_SLICES == 0:
+                at_fence = None
+                if fence is not None and ended < MAX_IDLE_SLICES and idle < MAX_LOST_SLICES:
+                    at_fence = fence + MAX_IDLE_SLICES
+                found = await self._fail(run_input, finished, at_fence)
+                if found.kind == "end":
                     return
-                finished, idle = max(finished, found), 0
+                if found.step > finished:
+                    finished, fence, idle, ended = found.step, found.fence, 0, 0
             elif end.kind == "wait":
                 await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
             elif end.after_s:
@@ -79,13 +94,13 @@ class TaskRun:
         )
         return end
 
-    async def _fail(self, run_input: RunInput, finished: int) -> int | None:
-        """Fails the run, unless a slice that died had finished a call.
+    async def _fail(self, run_input: RunInput, finished: int, at_fence: int | None) -> NextStep:
+        """Fails the run, unless slices have finished a call or have not begun.
 
-        Returns how many calls are finished if the run goes on.
+        If the run goes on, the step is the number of its finished calls.
         """
         code = "RUN_FAILED"
-        fail_input = FailInput(run_input, code, failure_message(code), True, finished)
+        fail_input = FailInput(run_input, code, failure_message(code), True, finished, at_fence)
         next_step: NextStep = await workflow.execute_local_activity(
             FAIL,
             fail_input,
@@ -93,4 +108,4 @@ class TaskRun:
             start_to_close_timeout=timedelta(seconds=30),
             retry_policy=_DATABASE_RETRY,
         )
-        return None if next_step.kind == "end" else next_step.step
+        return next_step

@@ -38,6 +38,7 @@ from rota.runs.contracts import (
     NextStep,
     RunInput,
     SliceEnd,
+    SliceKind,
 )
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
@@ -130,16 +131,19 @@ class Slice:
             while next_step.kind in ("think", "act"):
                 if self._is_over() and not self._started:
                     stopped = activity.is_worker_shutdown()
-                    return SliceEnd("again", self._finished, stopped=stopped)
+                    return self._end("again", stopped=stopped)
                 next_step = await self._do(next_step)
                 self._has_called = True
         except BackOff as pause:
-            return SliceEnd("again", self._finished, after_s=pause.seconds)
+            return self._end("again", after_s=pause.seconds)
         except FencedOut:
             # The next slice, if there is one, looks what the run does.
             log.info("slice_fenced_out", run=activity.info().workflow_id)
-            return SliceEnd("again", self._finished)
-        return SliceEnd("end" if next_step.kind == "end" else "wait", self._finished)
+            return self._end("again")
+        return self._end("end" if next_step.kind == "end" else "wait")
+
+    def _end(self, kind: SliceKind, *, after_s: float = 0, stopped: bool = False) -> SliceEnd:
+        return SliceEnd(kind, self._finished, after_s, stopped, self._run_input.fence)
 
     def _is_over(self) -> bool:
         if activity.is_worker_shutdown():
@@ -150,10 +154,11 @@ class Slice:
 
     async def _begin(self) -> NextStep:
         """Takes the run over, and returns what is next."""
+        # It may have begun before, in a transaction that failed.
+        self._run_input = run_input = replace(self._run_input, fence=None)
         if self._pulse.stopped:
             # Temporal may have given the run to another worker, which must keep it.
             raise FencedOut
-        run_input = replace(self._run_input, fence=None)
         async with self._parts.context.locked(run_input) as (tx, task):
             if task is None or task.status in TERMINAL:
                 return NextStep("end")

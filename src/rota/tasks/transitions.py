@@ -148,7 +148,7 @@ async def set_deadline(tx: AccountTransaction, task: Task) -> None:
 
 
 def _payload(task: Task) -> dict[str, Any]:
-    payload: dict[str, Any] = {"run": task.run, "priority": task.priority}
+    payload: dict[str, Any] = {"run": task.run, "priority": task.priority, "fence": task.fence}
     if (trace := tracing.here()) is not None:
         payload["trace"] = trace
     return payload
