@@ -40,7 +40,7 @@ async def test_another_account_does_not_notice_an_attack(
     setup: Setup, target: Attacked, name: str
 ) -> None:
     result = Result()
-    await measure(target, name, setup.tools_url, SECONDS, result)
+    await measure(target, name, setup.tools_url, SECONDS, result, setup.stalls)
     assert not result.failures
     for kind, times in result.during.items():
         assert max(times) < MAX_ANSWER_S, kind

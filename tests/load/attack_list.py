@@ -324,7 +324,14 @@ class Attack:
     beside: str | None = None
 
 
+async def ordinary_reads(a: Attacker) -> None:
+    """For comparison: what an account of the highest tier can do without an attack."""
+    await a.ready()
+    await a.at_rate(RATE, lambda _: a.request("GET", "/api/me"))
+
+
 ATTACKS: dict[str, Attack] = {
+    "ordinary reads": Attack(ordinary_reads, "tools"),
     **{f"schema: {name}": Attack(partial(_schema, name=name), "tools") for name in SCHEMAS},
     "tools of 50,000 values": Attack(many_values, "tools"),
     "schemas in runs": Attack(schemas_in_runs, "runs"),

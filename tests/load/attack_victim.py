@@ -12,6 +12,7 @@ from uuid import UUID
 
 from rota.platform import ids
 from tests.load.raw_http import RawClient, request
+from tests.load.stalls import Stalls
 from tests.load.statements import BODY
 from tests.mcp.conftest import connect
 from tests.runs.scripted import Scripted, calls, says
@@ -27,6 +28,8 @@ LONGER = {None: 1, "tools": 2, "names": 2, "runs": 9}
 
 # Seconds, by kind.
 Samples = dict[str, list[float]]
+# The kind, when it began, and the seconds that it took.
+Timing = tuple[str, float, float]
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,23 @@ class Victim:
     longer: int
     # The input of a run, if there are runs.
     script: str | None
+    stalls: Stalls
     client: RawClient = field(init=False)
+    # What was left out because the machine itself was slow, of all that was measured.
+    left_out: int = 0
+    measured: int = 0
 
     def __post_init__(self) -> None:
         self.client = RawClient(self.service.settings.port)
 
     @classmethod
     async def of(
-        cls, service: Service, scripted: Scripted, tools_url: str, beside: str | None
+        cls,
+        service: Service,
+        scripted: Scripted,
+        tools_url: str,
+        beside: str | None,
+        stalls: Stalls,
     ) -> "Victim":
         person = await newcomer(service)
         tasks = [await create(person, **BODY) for _ in range(20)]
@@ -79,7 +91,7 @@ class Victim:
         if beside == "runs":
             turn = calls(("peer__add", {"a": 1, "b": 2}))
             script = await scripted.script(turn, says("Done."))
-        return cls(service, person, operations, LONGER[beside], script)
+        return cls(service, person, operations, LONGER[beside], script, stalls)
 
     async def warm_up(self) -> None:
         await self.measure(1.5 / self.longer, {}, Counter())
@@ -87,19 +99,30 @@ class Victim:
     async def measure(self, seconds: float, into: Samples, failures: Counter[str]) -> None:
         """Adds the times of what is started within these seconds, longer if there are runs."""
         seconds *= self.longer
+        timings: list[Timing] = []
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._send_all(seconds, into, failures))
+            tasks.create_task(self._send_all(seconds, timings, failures))
             if self.script is not None:
-                tasks.create_task(self._run_all(seconds, into, failures))
+                tasks.create_task(self._run_all(seconds, timings, failures))
+        await self.stalls.seen(time.perf_counter())
+        for kind, began, took_s in timings:
+            self.measured += 1
+            if self.stalls.include(began):
+                self.left_out += 1
+            else:
+                into.setdefault(kind, []).append(took_s)
 
-    async def _send_all(self, seconds: float, into: Samples, failures: Counter[str]) -> None:
+    async def _send_all(
+        self, seconds: float, timings: list[Timing], failures: Counter[str]
+    ) -> None:
         """Sends at fixed times, whether or not earlier requests have a response."""
         operations = cycle(self.operations)
 
         async def one() -> None:
             operation = next(operations)
+            began = time.perf_counter()
             took_s = await self._send(operation.data, operation.status, failures)
-            into.setdefault(operation.kind, []).append(took_s)
+            timings.append((operation.kind, began, took_s))
 
         await _every(INTERVAL_S, seconds, one)
 
@@ -124,16 +147,16 @@ class Victim:
             failures[response.label] += 1
         return took_s
 
-    async def _run_all(self, seconds: float, into: Samples, failures: Counter[str]) -> None:
+    async def _run_all(self, seconds: float, timings: list[Timing], failures: Counter[str]) -> None:
         """Starts runs at fixed times. Their times are from the database."""
         body = {"name": "A run", "agent": "assistant", "input": f"Please. {self.script}"}
         data = request("POST", "/api/tasks", self.person.token, body)
-        started: list[UUID] = []
+        began: dict[UUID, float] = {}
 
         def keep(response: Any) -> None:
             task_id = ids.from_wire("task", response.json()["task"]["id"])
             assert task_id is not None
-            started.append(task_id)
+            began[task_id] = time.perf_counter()
 
         async def one() -> None:
             await self._send(data, 201, failures, keep)
@@ -144,7 +167,8 @@ class Victim:
         async with self.service.owner() as owner:
             while True:
                 rows = await owner.fetch(
-                    "SELECT status, created_at, finished_at FROM tasks WHERE id = ANY ($1)", started
+                    "SELECT id, status, created_at, finished_at FROM tasks WHERE id = ANY ($1)",
+                    list(began),
                 )
                 if all(row["finished_at"] for row in rows) or loop.time() > ends:
                     break
@@ -153,7 +177,7 @@ class Victim:
             if row["status"] != "COMPLETED":
                 failures[f"run {row['status']}"] += 1
             took = (row["finished_at"] or datetime.now(UTC)) - row["created_at"]
-            into.setdefault("runs", []).append(took.total_seconds())
+            timings.append(("runs", began[row["id"]], took.total_seconds()))
 
 
 async def _every(interval_s: float, seconds: float, begin: Callable[[], Any]) -> None:

@@ -1,11 +1,11 @@
 """`make attacks`: what one account can do to another.
 
-    python -m tests.load.attacks [--seconds N] [--only NAME …] [--variant a|b]
+    python -m tests.load.attacks [--seconds N] [--rounds N] [--only NAME …] [--variant a|b]
 
 Each attack has a new service and a new worker. Another account sends requests all the time: alone
 before and after the attack, and during it. Its p99 during the attack is at most 1.5 times its p99
 alone, all of its requests succeed, and no process grows by more than 200 MB. Exits with 1 if one of
-these is not true.
+these is not true. Moments in which the machine itself was slow are left out: see stalls.py.
 """
 
 import argparse
@@ -30,12 +30,14 @@ from rich.table import Table
 from rota.agents.sync import sync
 from rota.dev.components import check_url
 from rota.dev.stack import Stack
+from rota.platform import collector
 from rota.platform.settings import Settings
 from rota.platform.telemetry import configure_logging
 from tests.chaos.world import PARTS
 from tests.load.attack_list import ATTACKS
 from tests.load.attack_victim import Samples, Victim
 from tests.load.attackers import Target
+from tests.load.stalls import Stalls
 from tests.mcp.conftest import LOCAL
 from tests.runs.runner import new_namespace
 from tests.runs.scripted import Scripted
@@ -69,6 +71,9 @@ class Result:
     # Requests of the other account that did not succeed.
     failures: Counter[str] = field(default_factory=Counter)
     growth_mb: dict[str, float] = field(default_factory=dict)
+    # Requests and runs of the other account, and those at moments when the machine was slow.
+    measured: int = 0
+    left_out: int = 0
 
     def ratio(self, kind: str) -> tuple[float, float]:
         """The median and the p99 during the attack, divided by those alone."""
@@ -89,7 +94,8 @@ class Result:
     @property
     def summary(self) -> str:
         times = [f"{kind} p99 {self.ratio(kind)[1]:.2f}" for kind in self.during]
-        return f"{', '.join(self.problems) or 'passed'} ({', '.join(times)})"
+        left_out = f"{self.left_out / max(self.measured, 1):.0%} left out"
+        return f"{', '.join(self.problems) or 'passed'} ({', '.join(times)}, {left_out})"
 
 
 def p99(samples: Sequence[float]) -> float:
@@ -255,11 +261,12 @@ async def settled(deadline_s: float = 10) -> bool:
 
 
 async def measure(
-    target: Attacked, name: str, tools_url: str, seconds: float, into: Result
+    target: Attacked, name: str, tools_url: str, seconds: float, into: Result, stalls: Stalls
 ) -> None:
     """One round of an attack."""
     service = target.service
-    victim = await Victim.of(service, target.scripted, tools_url, ATTACKS[name].beside)
+    beside = ATTACKS[name].beside
+    victim = await Victim.of(service, target.scripted, tools_url, beside, stalls)
     account = await newcomer(service)
     admin = service.stack.endpoints.admin_database_url
     assert admin is not None
@@ -284,6 +291,8 @@ async def measure(
         into.got += Counter(json.loads(await told(process)))
     if await settled():
         await victim.measure(seconds / 2, into.alone, into.failures)
+    into.measured += victim.measured
+    into.left_out += victim.left_out
     watching.cancel()
     for kind, mb in memory.growth_mb().items():
         into.growth_mb[kind] = max(mb, into.growth_mb.get(kind, 0.0))
@@ -297,6 +306,7 @@ class Setup:
     scripted: Scripted
     tools_url: str
     variant: str
+    stalls: Stalls
 
     @classmethod
     @asynccontextmanager
@@ -307,17 +317,17 @@ class Setup:
         try:
             addresses = json.loads(await told(peers))
             os.environ["TEST_NAME_SERVER"] = addresses["names"]
-            async with Scripted.start() as scripted:
-                yield cls(stack, scripted, addresses["tools"], variant)
+            async with Scripted.start() as scripted, Stalls.watched() as stalls:
+                yield cls(stack, scripted, addresses["tools"], variant, stalls)
         finally:
             peers.kill()
             await peers.wait()
 
-    async def run(self, name: str, seconds: float, rounds: int = ROUNDS) -> Result:
+    async def run(self, name: str, seconds: float, rounds: int) -> Result:
         result = Result()
         for _ in range(rounds):
             async with attacked(self.stack, self.variant, self.scripted) as target:
-                await measure(target, name, self.tools_url, seconds, result)
+                await measure(target, name, self.tools_url, seconds, result, self.stalls)
             if result.problems != ["slow"]:
                 break
         return result
@@ -352,6 +362,7 @@ def report(results: dict[str, Result], variant: str) -> None:
             "ratios": {kind: result.ratio(kind) for kind in result.during},
             "p99AloneMs": {kind: p99(times) * 1000 for kind, times in result.alone.items()},
             "growthMb": result.growth_mb,
+            "leftOut": result.left_out / max(result.measured, 1),
             "problems": result.problems,
         }
         for name, result in results.items()
@@ -359,8 +370,9 @@ def report(results: dict[str, Result], variant: str) -> None:
     file.write_text(json.dumps(figures, indent=2) + "\n")
 
 
-async def main(seconds: float, only: Sequence[str], variant: str) -> int:
+async def main(seconds: float, rounds: int, only: Sequence[str], variant: str) -> int:
     configure_logging("WARNING", "console")
+    collector.settle()
     names = [name for name in ATTACKS if not only or any(part in name for part in only)]
     results: dict[str, Result] = {}
     with tempfile.TemporaryDirectory(prefix="rota") as data:
@@ -369,7 +381,7 @@ async def main(seconds: float, only: Sequence[str], variant: str) -> int:
             Setup.start(stack, variant) as setup,
         ):
             for name in names:
-                results[name] = await setup.run(name, seconds)
+                results[name] = await setup.run(name, seconds, rounds)
                 print(f"{name}: {results[name].summary}", flush=True)
     report(results, variant)
     return 1 if any(result.problems for result in results.values()) else 0
@@ -378,9 +390,10 @@ async def main(seconds: float, only: Sequence[str], variant: str) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=7)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument(
         "--only", nargs="*", default=[], help="only attacks whose name contains one"
     )
     parser.add_argument("--variant", choices=["a", "b"], default="a")
     options = parser.parse_args()
-    sys.exit(uvloop.run(main(options.seconds, options.only, options.variant)))
+    sys.exit(uvloop.run(main(options.seconds, options.rounds, options.only, options.variant)))
