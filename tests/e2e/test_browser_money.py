@@ -232,7 +232,9 @@ async def test_a_person_decides_what_happens_when_money_runs_low(
         await expect(overflow).to_be_enabled()
         assert (await settings_of(person))["allowOverflow"] is not before
 
-        await tab.page.get_by_label("Alert me when the balance is low").click()
+        # What is chosen is shown at once. The settings can be changed again when it is stored.
+        alert_off = tab.page.get_by_label("Alert me when the balance is low")
+        await alert_off.click()
         amount = tab.page.get_by_label("Alert me when less than")
         await amount.fill("a lot")
         await tab.press("Save")
@@ -244,9 +246,11 @@ async def test_a_person_decides_what_happens_when_money_runs_low(
         below = tab.page.get_by_label("Alert me when less than $25.50 is available")
         await expect(below).to_be_checked()
         await expect(tab.page.get_by_text("Now less")).to_be_visible()
+        await expect(below).to_be_enabled()
         assert (await settings_of(person))["alertBelowCents"] == 2_550
         await below.click()
-        await expect(tab.page.get_by_label("Alert me when the balance is low")).not_to_be_checked()
+        await expect(alert_off).not_to_be_checked()
+        await expect(alert_off).to_be_enabled()
         await expect(below).to_have_count(0)
     assert (await settings_of(person))["alertBelowCents"] is None
 
