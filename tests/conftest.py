@@ -10,19 +10,20 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from httpx._transports import default
+import typer.testing
 from hypothesis import settings
 
 from rota.dev.stack import Stack
-from tests import forks, variant_choice
+from tests import certificates, forks, variant_choice
 from tests.service import Service
 
 # A deadline in wall-clock time would fail at random on a busy machine.
 settings.register_profile("rota", deadline=None)
 settings.load_profile("rota")
 
-# Each HTTP client loads the certificates of the system, which takes 30 ms. Tests create many.
-default.create_ssl_context = cache(default.create_ssl_context)  # type: ignore[attr-defined]
+certificates.load_once()
+# Typer builds all commands again for each one that runs, which takes longer than most of them.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 # How many tests CI leaves to `make test`, because they run on the other variant.
 LEFT = pytest.StashKey[int]()

@@ -22,8 +22,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from typing import Any
+
+from tests import certificates
 
 LARGEST = 1 << 20
 Message = dict[str, Any]
@@ -117,6 +120,19 @@ async def forked(
         return await _forks.start(*command, env=env, output=output)
 
 
+async def ended(*command: str, env: Mapping[str, str]) -> tuple[int, str, str]:
+    """The exit code and the output of a process that ends by itself, as text."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = await forked(*command, env=env, stdout=output.fileno(), stderr=errors.fileno())
+        try:
+            code = await process.wait()
+        finally:
+            process.kill()
+        output.seek(0)
+        errors.seek(0)
+        return code, output.read(), errors.read()
+
+
 def close() -> None:
     global _forks
     if _forks is not None:
@@ -167,6 +183,7 @@ def main() -> None:
     import rota.worker  # noqa: F401
     import tests.runs.tools  # noqa: F401
 
+    certificates.load_once()
     # What is loaded stays, so a fork need not look for garbage in it and copy it by that.
     gc.collect()
     gc.freeze()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -16,6 +15,7 @@ from rota.auth.tokens import KeyRing, seal_context
 from rota.dev.stack import Stack
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database
+from tests import forks
 from tests.auth.forge import header_of
 from tests.auth.waiting import seconds_until
 from tests.service import Service, environment
@@ -28,17 +28,10 @@ async def service(stack: Stack) -> AsyncIterator[Service]:
 
 
 async def rota(service: Service, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "rota.cli",
-        *arguments,
-        env=os.environ | environment(service.settings),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    output, _ = await process.communicate()
-    assert process.returncode == 0, output
-    return output.decode()
+    variables = os.environ | environment(service.settings)
+    code, output, _ = await forks.ended("rota.cli", *arguments, env=variables)
+    assert code == 0, output
+    return output
 
 
 async def published(service: Service) -> list[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from rota.dev.directory import DataDirectory
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.settings import DEVELOPMENT_SECRET_KEY
+from tests import forks
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
 from tests.service import Service, drop_database, environment, free_port, prepared_settings
@@ -254,14 +254,9 @@ async def test_a_process_that_cannot_start_says_why_in_one_line(
     ]
 
     async def start(command: str, changes: dict[str, str], says: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", command),
-            env=os.environ | deployment | {"ROTA_PORT": str(free_port())} | changes,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = (text.decode() for text in await process.communicate())
-        assert process.returncode == 1, out + err
+        variables = os.environ | deployment | {"ROTA_PORT": str(free_port())} | changes
+        code, out, err = await forks.ended("rota.cli", command, env=variables)
+        assert code == 1, out + err
         assert "Traceback" not in out + err
         [line] = [line for line in err.splitlines() if line.strip()]
         assert says in line

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import forks
 from tests.assertions import assert_error
 from tests.service import Service, environment, free_port
 
@@ -80,16 +80,9 @@ async def test_a_request_that_exceeds_the_grace_period_gets_503(probed: Service)
 
 
 async def test_a_port_in_use_is_an_error(probed: Service) -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        *PROBE,
-        env=os.environ | environment(probed.settings),
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, error = await process.communicate()
-    assert process.returncode == 1
-    assert error.decode().splitlines() == [
+    code, _, error = await forks.ended(*PROBE, env=os.environ | environment(probed.settings))
+    assert code == 1
+    assert error.splitlines() == [
         f"Cannot listen on 127.0.0.1, port {probed.settings.port} (Address already in use). Set "
         "ROTA_PORT to a port that is free, or stop the process that uses it."
     ]

@@ -3,8 +3,6 @@
 import base64
 import json
 import os
-import subprocess
-import sys
 from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
@@ -21,6 +19,7 @@ from rota.platform.settings import (
     Settings,
     unknown_variables,
 )
+from tests import forks
 
 KEY, AUDIT_KEY = (base64.b64encode(letter * 32).decode() for letter in (b"k", b"a"))
 ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Example"}
@@ -348,30 +347,21 @@ def test_a_client_of_the_command_line_that_cannot_work_is_refused(
     assert error_of(environment, ROTA_OIDC_ISSUERS=issuers).startswith(error)
 
 
-def test_the_command_names_the_field_inside_a_variable() -> None:
+async def serve_error(**settings: str) -> str:
+    """What `rota serve` prints if it has only these settings, and does not start."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
+    code, _, error = await forks.ended("rota.cli", "serve", env=variables | settings)
+    assert code == 2
+    return error.strip()
+
+
+async def test_the_command_names_the_field_inside_a_variable() -> None:
     models = json.dumps({"default": {"model": "m", "apikey": "sk-hush"}})
-    ended = subprocess.run(
-        [sys.executable, "-m", "rota.cli", "serve"],
-        env=variables | {"ROTA_MODELS": models},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ended.returncode == 2
     expected = "ROTA_MODELS: default.apikey: Unknown field. Did you mean `apiKey`?"
-    assert ended.stderr.strip() == expected
+    assert await serve_error(ROTA_MODELS=models) == expected
 
 
-def test_the_command_names_the_variable_to_fix() -> None:
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
-    ended = subprocess.run(
-        [sys.executable, "-m", "rota.cli", "serve"],
-        env=variables | {"ROTA_ENV": "production", "ROTA_PORT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ended.returncode == 2
-    assert "ROTA_SECRET_KEY" in ended.stderr
-    assert "Traceback" not in ended.stderr
+async def test_the_command_names_the_variable_to_fix() -> None:
+    error = await serve_error(ROTA_ENV="production", ROTA_PORT="1")
+    assert "ROTA_SECRET_KEY" in error
+    assert "Traceback" not in error

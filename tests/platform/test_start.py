@@ -17,22 +17,16 @@ from rota.platform.http.server import listen
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.platform.start_log import place
+from tests import forks
 from tests.service import Service, environment, free_port
 
 WORKER = ("rota.cli", "worker")
 
 
-async def ended(command: str, settings: Settings, **variables: str) -> tuple[int | None, str, str]:
+async def ended(command: str, settings: Settings, **variables: str) -> tuple[int, str, str]:
     """The exit code, stdout and stderr of a process that does not start."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "rota.cli", command),
-        env=os.environ | environment(settings) | variables,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, error = await process.communicate()
-    return process.returncode, output.decode(), error.decode()
+    variables = os.environ | environment(settings) | variables
+    return await forks.ended("rota.cli", command, env=variables)
 
 
 def events(file: Path) -> list[dict[str, Any]]:
@@ -112,7 +106,7 @@ async def test_an_invalid_setting_is_refused_with_one_line(command: str, probed:
 
 async def test_a_worker_refuses_the_metrics_port_of_another_process(probed: Service) -> None:
     port = free_port()
-    async with probed.process(fresh=True, metrics_port=port):
+    async with probed.process(metrics_port=port):
         settings = probed.settings.model_copy(update={"metrics_port": port})
         for command, variable in (("worker", "ROTA_WORKER_PORT"), ("serve", "ROTA_METRICS_PORT")):
             code, output, error = await ended(command, settings)
@@ -145,7 +139,6 @@ async def test_a_worker_that_waits_for_temporal_is_live_and_not_ready(
 ) -> None:
     port, log = free_port(), tmp_path / "log"
     async with probed.process(
-        fresh=True,
         command=WORKER,
         port=port,
         worker_port=port,
@@ -162,7 +155,7 @@ async def test_a_worker_that_waits_for_temporal_is_live_and_not_ready(
 
 
 async def test_a_process_listens_on_every_address_of_its_host(probed: Service) -> None:
-    async with probed.process(fresh=True, host="localhost") as service, httpx.AsyncClient() as http:
+    async with probed.process(host="localhost") as service, httpx.AsyncClient() as http:
         url = f"http://localhost:{service.settings.port}/health/live"
         assert (await http.get(url)).status_code == 200
 
