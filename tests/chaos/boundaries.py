@@ -145,7 +145,7 @@ class Lane:
         self.seconds.setdefault(boundary, []).append(time.monotonic() - began)
         assert task["status"] == "COMPLETED", (boundary, task["error"])
         await self.check(boundary, script, task, approve=approve)
-        await until(self._count_deaths, lambda count: count == deaths + 1, 5)
+        await until(self._count_deaths, lambda count: count == deaths + 1, 30)
         self.died += 1
 
     async def _count_deaths(self) -> int:
@@ -252,7 +252,7 @@ async def violations_of(lane: Lane) -> dict[str, int]:
 
     # The relay may still be handling the last instruction.
     return await until(
-        look, lambda wrong: not wrong["instructions still in the outbox"], deadline_s=10
+        look, lambda wrong: not wrong["instructions still in the outbox"], deadline_s=60
     )
 
 

@@ -153,7 +153,7 @@ class Deploys:
             **await until(
                 lambda: violations(self.world, self.scripts),
                 lambda wrong: not wrong["instructions still in the outbox"],
-                deadline_s=20,
+                deadline_s=60,
             ),
         }
 

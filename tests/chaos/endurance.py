@@ -121,7 +121,7 @@ async def _ok(person: Person, method: str, path: str, **options: Any) -> None:
 
 
 async def _violations(world: World, acknowledged: list[str]) -> dict[str, int]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (wrong := await violations(world, acknowledged))["instructions still in the outbox"]:
             await asyncio.sleep(0.2)
     assert not any(wrong.values()), wrong

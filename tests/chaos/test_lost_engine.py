@@ -3,7 +3,7 @@
 from rota.dev.stack import Stack
 from tests.chaos.invariants import violations
 from tests.chaos.world import World
-from tests.runs.runner import new_namespace
+from tests.runs.runner import new_namespace, until
 from tests.runs.scripted import calls, says
 
 
@@ -19,8 +19,12 @@ async def test_runs_that_temporal_has_lost_are_started_again_from_their_rows(
         running = [await world.create(person, "writer", held) for _ in range(3)]
         waiting = await world.create(person, "careful", gated)
         await world.until(person, waiting, "WAITING_APPROVAL")
-        for task_id in running:
-            await world.until(person, task_id, "RUNNING")
+
+        async def asked() -> dict[int, int]:
+            return await world.scripted.count(held)
+
+        # Each is in its second call, so its first one is stored.
+        await until(asked, lambda turns: turns.get(1, 0) == len(running))
 
         [worker], temporal = world.workers, killable_stack.temporal
         await worker.kill()

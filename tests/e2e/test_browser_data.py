@@ -55,8 +55,8 @@ async def test_a_person_sets_the_retention_exports_and_erases(
         async with tab.page.expect_download() as started:
             await tab.press("Export all data")
         download = await started.value
-        await download.save_as(tmp_path / "export")
         await tab.says("The export is complete")
+        await download.save_as(tmp_path / "export")
         lines = [json.loads(line) for line in (tmp_path / "export").read_text().splitlines()]
         assert lines[0]["manifest"]["name"] == name
         assert lines[-1]["end"]["counts"]["task"] == 1

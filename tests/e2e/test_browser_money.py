@@ -57,8 +57,8 @@ async def test_a_person_pays_after_a_declined_card_and_sees_the_money(
         await tab.pay(DECLINED_CARD)
         await expect(tab.page.get_by_role("alert")).to_contain_text("declined")
         await tab.pay("4242 4242 4242 4242")
-        await expect(available(tab)).to_have_text("$5.00")
         await tab.says("The top-up has arrived")
+        await expect(available(tab)).to_have_text("$5.00")
         await expect(transactions(tab).nth(1)).to_contain_text("Top-up")
         await expect(transactions(tab).nth(1)).to_contain_text("$5.00")
         # The message appears once, not again after a reload.

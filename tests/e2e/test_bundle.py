@@ -116,6 +116,8 @@ async def test_the_frame_of_a_screen_stands_in_its_place_before_the_dashboard_is
         await tab.page.goto(tab.page.url, wait_until="commit")
         bar = tab.page.locator(".topbar").first
         await expect(bar).to_be_visible()
+        # Without its styles the frame is visible too, but not in its place.
+        await expect(tab.page.locator("html")).to_have_css("color-scheme", "dark")
         place = await tab.page.evaluate(PLACE)
         load.set()
         await expect(tab.page.get_by_role("heading", name="Inbox")).to_be_visible()

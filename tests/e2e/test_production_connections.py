@@ -221,7 +221,7 @@ async def until_ready(http: httpx.AsyncClient) -> None:
         found: dict[str, Any] = (await http.get("/health/ready")).json()
         return found
 
-    await until(look, lambda seen: seen["status"] == "ready", deadline_s=20)
+    await until(look, lambda seen: seen["status"] == "ready", deadline_s=120)
 
 
 async def logins_in_use(production: Production) -> set[str]:
