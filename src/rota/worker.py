@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from temporalio.client import Client
 from temporalio.service import RPCError
-from temporalio.worker import PollerBehaviorAutoscaling, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from rota.composition import Composition
 from rota.events import outbox
@@ -66,9 +66,9 @@ PLAN_ATTEMPTS = 200
 MAX_WORKFLOW_TASKS = 20
 # Workflows kept in memory. The others are replayed from their history when they continue.
 CACHED_RUNS = 200
-# A worker that is frozen leaves its open polls behind. Temporal gives each of them work, which is
-# lost until it times out. So a worker has few, and more only while Temporal has work for them.
-POLLS = PollerBehaviorAutoscaling(minimum=1, maximum=10, initial=1)
+# A worker that is frozen leaves its open polls behind. Temporal gives each of them a slice, which
+# is lost until it times out. Two polls take more slices per second than a worker can begin.
+SLICE_POLLS = 2
 
 
 async def run_worker(
@@ -141,8 +141,7 @@ async def run_worker(
             # already taken. So the worker takes no more than it can do at once.
             "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
             "max_cached_workflows": CACHED_RUNS,
-            "workflow_task_poller_behavior": POLLS,
-            "activity_task_poller_behavior": POLLS,
+            "max_concurrent_activity_task_polls": SLICE_POLLS,
             # Slices always go through the queue, where the accounts take turns.
             "disable_eager_activity_execution": True,
             # The sandbox takes a tenth of the worker's time. The tests replay the histories of runs
