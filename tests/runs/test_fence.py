@@ -186,3 +186,15 @@ async def test_a_run_fails_only_after_its_slices_have_begun(run: GatedRun) -> No
     await begun(run)
     assert await run.activities.fail(lost) == NextStep("end")
     assert await run.status() == "FAILED"
+
+
+async def test_a_run_that_no_worker_can_begin_fails_and_can_be_retried(run: GatedRun) -> None:
+    await run.open("trusting")
+    lost = FailInput(run.run_input, "RUN_FAILED", "It failed.", True, 0, at_fence=1)
+    assert (await run.activities.fail(lost)).kind == "think"
+    assert await run.status() == "PENDING"
+    assert await run.activities.fail(replace(lost, at_fence=None)) == NextStep("end")
+    task = await run.task()
+    assert (task["status"], task["error"]["code"]) == ("FAILED", "RUN_FAILED")
+    assert (await run.editor.post(f"{run.path}/retry", {})).status_code == 200
+    assert await run.status() == "PENDING"

@@ -57,6 +57,8 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("PENDING", "WAITING_APPROVAL", Trigger.PATCH, False),
     Transition("PENDING", "COMPLETED", Trigger.PATCH, False),
     Transition("PENDING", "FAILED", Trigger.PATCH, False),
+    # No worker was able to begin the run.
+    Transition("PENDING", "FAILED", Trigger.RUN, True),
     Transition("PENDING", "FAILED", Trigger.DEADLINE, True),
     Transition("PENDING", "CANCELLED", Trigger.CANCEL, None),
     Transition("RUNNING", "WAITING_APPROVAL", Trigger.RUN, True),
