@@ -15,7 +15,7 @@ from rota.dev.demo import first_use
 from rota.dev.directory import DataDirectory, Running
 from rota.dev.model_choice import CONFIGURED, DESCRIPTIONS, ModelName
 from rota.dev.processes import ComponentError, ComponentState, Status, run_to_end
-from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
+from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack, start_group
 
 MIGRATIONS = "migrations"
 CATALOG = "catalog"
@@ -142,12 +142,9 @@ async def _serve(
         await stack.add(service)
         await first_use.prepare(stack, service.url, on_change)
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(serve_and_connect())
-            group.create_task(stack.add(worker))
-    except* ComponentError as failures:
-        raise failures.exceptions[0] from None
+    async with start_group() as group:
+        group.create_task(serve_and_connect())
+        group.create_task(stack.add(worker))
     return service
 
 

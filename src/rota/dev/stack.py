@@ -9,7 +9,8 @@ async with Stack(path, components=("postgres", "redis"), durable=False) as stack
 import asyncio
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
@@ -234,9 +235,19 @@ class Stack:
 
 
 async def _start_together(components: Iterable[Component]) -> None:
+    async with start_group() as group:
+        for component in components:
+            group.create_task(component.start())
+
+
+@asynccontextmanager
+async def start_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """A group of tasks that start components. The error of the first one that fails is raised."""
     try:
         async with asyncio.TaskGroup() as group:
-            for component in components:
-                group.create_task(component.start())
-    except* ComponentError as failures:
-        raise failures.exceptions[0] from None
+            yield group
+    # Not `except*`, which wraps the error again before Python 3.11.4.
+    except ExceptionGroup as failures:
+        if (failed := failures.subgroup(ComponentError)) is None:
+            raise
+        raise failed.exceptions[0] from None
