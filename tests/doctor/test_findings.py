@@ -161,7 +161,7 @@ async def test_a_collector_that_listens_is_found() -> None:
 
 
 async def test_a_host_that_has_no_address_is_named_with_its_setting() -> None:
-    url = SecretStr("postgresql://owner@nowhere.invalid,[::1]:5432/rota")
+    url = SecretStr("postgresql://owner@[::1]:5432,nowhere.invalid/rota")
     found = await all_of(names.check(Settings(migration_database_url=url)))
     [wrong] = [message for _, status, message in found if status != "ok"]
     assert "nowhere.invalid" in wrong

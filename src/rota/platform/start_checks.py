@@ -55,7 +55,7 @@ def general_problems(settings: "Settings") -> Iterator[str]:
         if url is not None and is_unclear(url.get_secret_value()):
             yield (
                 f"ROTA_{name.upper()} cannot be read: write special characters of the password "
-                "with %, such as %2F for /"
+                "with %, such as %2F for /. Of several hosts, only the first can be an IPv6 address"
             )
     if not settings.public_url.startswith(("http://", "https://")):
         yield "ROTA_PUBLIC_URL must start with https://, or with http:// in development"
