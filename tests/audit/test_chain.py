@@ -219,12 +219,12 @@ async def test_erased_details_verify_only_behind_an_entry_that_says_so(person: P
 async def test_concurrent_transactions_make_one_chain(service_a: Service) -> None:
     person = await newcomer(service_a)
     answers = await asyncio.gather(
-        *(person.post("/api/tasks", {"name": str(number)}) for number in range(40)),
-        *(person.post("/api/tasks", {"name": ""}) for _ in range(10)),
-        *(
+        *[person.post("/api/tasks", {"name": str(number)}) for number in range(40)],
+        *[person.post("/api/tasks", {"name": ""}) for _ in range(10)],
+        *[
             person.request("PATCH", "/api/credits/settings", json={"alertBelowCents": number})
             for number in range(1, 21)
-        ),
+        ],
     )
     succeeded = sum(answer.status_code < 300 for answer in answers)
     assert succeeded == 60

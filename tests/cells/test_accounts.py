@@ -22,7 +22,7 @@ async def newcomers(world: World, count: int) -> list[Person]:
         async with some:
             return await world.router.sign_in()
 
-    return await asyncio.gather(*(one() for _ in range(count)))
+    return await asyncio.gather(*[one() for _ in range(count)])
 
 
 async def accounts_in(service: Service) -> set[str]:

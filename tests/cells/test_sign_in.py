@@ -135,12 +135,12 @@ async def test_two_first_sign_ins_with_different_choices_make_one_account(world:
         tokens = [await world.router.id_token(subject) for _ in range(3)]
         choices: list[dict[str, str]] = [{"Rota-Cell": name} for name in NAMES]
         answers = await asyncio.gather(
-            *(
+            *[
                 world.router.http.post(
                     "/api/auth/session", json={"idToken": token}, headers=headers
                 )
                 for token, headers in zip(tokens, [*choices, {}], strict=True)
-            )
+            ]
         )
         assert {answer.status_code for answer in answers} <= {200, 409}
         assert len(await accounts_of(world, subject)) == 1

@@ -82,7 +82,7 @@ async def test_both_cells_work_and_one_works_alone(stack: Stack, tmp_path_factor
         people = {name: await world.person_of(name) for name in NAMES}
         for name, person in people.items():
             await promote(runners[name], person)
-        await asyncio.gather(*(work(world, runners[n], people[n], receiver) for n in NAMES))
+        await asyncio.gather(*[work(world, runners[n], people[n], receiver) for n in NAMES])
         jwks = (await router.http.get("/.well-known/jwks.json")).json()["keys"]
         assert len({key["kid"] for key in jwks}) == 2
 

@@ -54,8 +54,13 @@ class Recovery:
         assert admin is not None
         await _run(
             *postgres._unprivileged(),
-            *(str(programs / "pg_basebackup"), "-d", admin, "-D", str(self.backup)),
-            *("--checkpoint=fast", "--no-sync"),
+            str(programs / "pg_basebackup"),
+            "-d",
+            admin,
+            "-D",
+            str(self.backup),
+            "--checkpoint=fast",
+            "--no-sync",
         )
 
     async def archive_everything(self) -> None:

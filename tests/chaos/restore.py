@@ -109,7 +109,7 @@ class Restores:
         return task_id
 
     async def _stop(self) -> None:
-        await asyncio.gather(*(each.kill() for each in (self.world.api, *self.world.workers)))
+        await asyncio.gather(*[each.kill() for each in (self.world.api, *self.world.workers)])
 
     async def _collect(self, moment: datetime) -> Path:
         path = self.folder / f"{moment.timestamp()}.jsonl"
@@ -131,7 +131,7 @@ class Restores:
         finishing = time.monotonic()
         await self._rota("restore", "finish", "--file", str(file))
         finished_s = time.monotonic() - finishing
-        await asyncio.gather(*(each.start() for each in (world.api, *world.workers)))
+        await asyncio.gather(*[each.start() for each in (world.api, *world.workers)])
         storm.acknowledged = {task: person for task, (_, person) in self.acknowledged.items()}
         over = asyncio.Event()
         deciding = asyncio.create_task(storm._decide(over))
@@ -186,7 +186,11 @@ class Restores:
     ) -> str:
         variables = {**self.world.variables(None)}
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", *command, *arguments),
+            sys.executable,
+            "-m",
+            "rota.cli",
+            *command,
+            *arguments,
             env={**os.environ, **variables},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -262,7 +262,7 @@ async def test_a_process_that_cannot_start_says_why_in_one_line(
         assert says in line
 
     async with listening, asyncio.timeout(120):
-        await asyncio.gather(*(start(*each) for each in wrong))
+        await asyncio.gather(*[start(*each) for each in wrong])
 
 
 DEVELOPMENT_URL = "postgresql://rota@127.0.0.1:1/development"

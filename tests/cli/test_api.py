@@ -18,8 +18,15 @@ async def test_a_request_is_sent_with_the_credential_and_printed_as_it_came(
     rota: Terminal, person: Person
 ) -> None:
     made = await rota.ok(
-        *("api", "post", "/api/tasks", "-f", "name=Import: now=1", "-F", "priority=3"),
-        *("-F", "description=null"),
+        "api",
+        "post",
+        "/api/tasks",
+        "-f",
+        "name=Import: now=1",
+        "-F",
+        "priority=3",
+        "-F",
+        "description=null",
     )
     task = made.json["task"]
     assert (task["name"], task["priority"]) == ("Import: now=1", 3)

@@ -115,7 +115,9 @@ async def test_a_person_signs_in_with_a_code_at_a_certified_provider(
         async with service_a.process(oidc_issuers=(setting,)) as service:
             program = await asyncio.create_subprocess_exec(
                 Path(sys.executable).with_name("rota"),
-                *("login", url_of(service), "--device"),
+                "login",
+                url_of(service),
+                "--device",
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env=os.environ | {"XDG_CONFIG_HOME": str(terminal.home)},

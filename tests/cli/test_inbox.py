@@ -210,7 +210,10 @@ async def test_without_a_terminal_the_inbox_says_what_to_use(
     runner: Runner, person: Person
 ) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "rota.cli", "inbox"),
+        sys.executable,
+        "-m",
+        "rota.cli",
+        "inbox",
         env=os.environ | {"ROTA_URL": url_of(runner.service), "ROTA_API_KEY": person.token},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

@@ -56,9 +56,17 @@ async def test_events_arrive_signed_once_and_in_order(
     # A proxy of the environment could not reach a program on this machine.
     proxy = {"HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": "127.0.0.1"}
     done = await rota.ok(
-        *("listen", "--forward-to", program.url.replace("127.0.0.1", "localhost")),
-        *("--after", "0", "--count", "2"),
-        *("--type", "task.created", "--type", "task.completed"),
+        "listen",
+        "--forward-to",
+        program.url.replace("127.0.0.1", "localhost"),
+        "--after",
+        "0",
+        "--count",
+        "2",
+        "--type",
+        "task.created",
+        "--type",
+        "task.completed",
         ROTA_WEBHOOK_SECRET=SECRET,
         **proxy,
     )

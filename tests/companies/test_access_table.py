@@ -130,7 +130,7 @@ async def test_the_service_does_what_the_table_says(service: Service) -> None:
     wrong, checked = [], 0
     for operation in secured:
         cases = [(s, c) for s in STANDINGS for c in CREDENTIALS]
-        found = await asyncio.gather(*(walk.status(operation, s.name, c) for s, c in cases))
+        found = await asyncio.gather(*[walk.status(operation, s.name, c) for s, c in cases])
         for (standing, credential), status in zip(cases, found, strict=True):
             checked += 1
             assert status != 429

@@ -110,7 +110,7 @@ async def test_one_of_several_requests_at_once_uses_the_invitation(service_a: Se
     company = await Company.create(service_a)
     person = await service_a.sign_in()
     invited = await company.invite(f"{person.subject}@example.test")
-    answers = await asyncio.gather(*(person.post(accept_path(invited)) for _ in range(5)))
+    answers = await asyncio.gather(*[person.post(accept_path(invited)) for _ in range(5)])
     assert sorted(each.status_code for each in answers) == [200, 409, 409, 409, 409]
     assert len(await company.members()) == 2
 

@@ -33,7 +33,7 @@ async def test_a_user_can_create_20_companies(service_a: Service) -> None:
     company = await Company.create(service_a)
     owner = company.owner
     responses = await asyncio.gather(
-        *(owner.post("/api/companies", {"name": f"Acme {n}"}) for n in range(21))
+        *[owner.post("/api/companies", {"name": f"Acme {n}"}) for n in range(21)]
     )
     assert sorted(each.status_code for each in responses) == [201] * 19 + [409] * 2
     # A company counts even if its creator has left it.
@@ -44,7 +44,7 @@ async def test_a_user_can_create_20_companies(service_a: Service) -> None:
 
 async def test_a_company_of_the_lowest_tier_has_10_seats(service: Service) -> None:
     company = await Company.create(service)
-    await asyncio.gather(*(company.join() for _ in range(9)))
+    await asyncio.gather(*[company.join() for _ in range(9)])
     full = await company.invite("one-more@example.test")
     assert full.status_code == 409
     assert "All 10 seats" in full.json()["error"]["message"]

@@ -89,7 +89,7 @@ class Flood:
     refused_at: list[float] = field(default_factory=list)
 
     async def run(self) -> None:
-        await asyncio.gather(*(self._send(*each) for each in self.clients))
+        await asyncio.gather(*[self._send(*each) for each in self.clients])
 
     async def _send(self, http: httpx.AsyncClient, headers: dict[str, str]) -> None:
         while True:

@@ -91,7 +91,7 @@ async def test_a_review_that_was_decided_before_stays_decided(
     run: GatedRun, company: Company
 ) -> None:
     before = await run.review(run.one)
-    await approve(run, run.one, before, *({"id": item["id"]} for item in before["items"]))
+    await approve(run, run.one, before, *[{"id": item["id"]} for item in before["items"]])
     assert (await company.remove(run.one)).status_code == 200
     await run.advance()
     await run.act()

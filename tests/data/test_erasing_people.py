@@ -146,7 +146,7 @@ async def test_two_requests_erase_once(world_a: World) -> None:
     person = await world_a.service.sign_in()
     name = await own_name(person)
     answers = await asyncio.gather(
-        *(person.request("DELETE", "/api/account", json={"name": name}) for _ in range(3))
+        *[person.request("DELETE", "/api/account", json={"name": name}) for _ in range(3)]
     )
     assert 200 in {each.status_code for each in answers}
     assert {each.status_code for each in answers} <= {200, 400, 401, 403}

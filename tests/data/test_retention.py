@@ -326,7 +326,7 @@ async def test_requests_go_on_while_retention_deletes(world_a: World) -> None:
         await ended(person)
     moment = clock.now()
     deleting = asyncio.create_task(world_a.retention(later(moment)).apply(person.user_id))
-    new = await asyncio.gather(*(ended(person) for _ in range(20)))
+    new = await asyncio.gather(*[ended(person) for _ in range(20)])
     deleted = await deleting
     assert deleted["tasks"] >= 40
     assert await ids_of(person) == {each["id"] for each in new}

@@ -217,7 +217,10 @@ async def test_the_history_is_clean_in_variant_b_too(stack: Stack) -> None:
                     VALUES ($1, $2, $3, $4, 'streamable-http', 'CONNECTED',
                             now(), now(), now(), now())
                     """,
-                    *(account_id, server_id, name, address),
+                    account_id,
+                    server_id,
+                    name,
+                    address,
                 )
                 servers[name] = (to_wire("mcp", server_id), address)
         company = Company(account_id, "business", owner, member, servers)

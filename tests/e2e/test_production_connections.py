@@ -70,7 +70,10 @@ class Production:
     async def run(self, *command: str) -> str:
         """Runs a command to its end, with the owner's login for what needs it."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", *command),
+            sys.executable,
+            "-m",
+            "rota.cli",
+            *command,
             env=self.environment(
                 ROTA_MIGRATION_DATABASE_URL=self.url(*self.owner.split(":")),
                 ROTA_DATABASE_URL=self.url(self.login("worker"), PASSWORDS["worker"]),
@@ -88,7 +91,10 @@ class Production:
     ) -> AsyncIterator[asyncio.subprocess.Process]:
         with self.log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "rota.cli", command),
+                sys.executable,
+                "-m",
+                "rota.cli",
+                command,
                 env=self.environment(**changes),
                 stdout=output,
                 stderr=output,

@@ -57,7 +57,7 @@ async def test_streams_at_the_same_place_share_one_read_whatever_task_they_show(
     await append(db, account_id, tasks[0], tasks[1])
     since = time.monotonic()
     batches = await asyncio.gather(
-        *(reads.next(account_id, begun[0].upto, task, since) for task in tasks)
+        *[reads.next(account_id, begun[0].upto, task, since) for task in tasks]
     )
     assert queries == [begun[0].upto]
     assert [len(batch.events) for batch in batches] == [1, 1, *[0] * 18]
@@ -116,7 +116,7 @@ async def test_readers_at_any_place_get_every_event_of_their_task_once_and_in_or
             await asyncio.sleep(pause.choice((0, 0, 0.01, 0.05)))
 
     shown = [*tasks, *tasks, None, None]
-    await asyncio.gather(write(), *(follow(n, task) for n, task in enumerate(shown)))
+    await asyncio.gather(write(), *[follow(n, task) for n, task in enumerate(shown)])
     async with db.read(account_id) as tx:
         for number, task_id in enumerate(shown):
             events = await journal.after(tx, 0, task_id=task_id, limit=10_000)

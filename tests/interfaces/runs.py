@@ -61,7 +61,7 @@ class Runs:
         codes = [each["code"] for each in expected["refused"]]
         assert codes == list(scenario.refused), codes
         # REST runs a second time, so that a scenario whose result changes is found.
-        found = await asyncio.gather(*(self._problem(scenario, kind, expected) for kind in kinds))
+        found = await asyncio.gather(*[self._problem(scenario, kind, expected) for kind in kinds])
         return {kind: problem for kind, problem in zip(kinds, found, strict=True) if problem}
 
     async def _problem(self, scenario: Scenario, kind: str, expected: Json) -> str:

@@ -171,7 +171,9 @@ async def _worker(
     given = {name: text for name, text in variables.items() if text not in ("[]", "{}", "()")}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.load.attacked", "worker"),
+        "-m",
+        "tests.load.attacked",
+        "worker",
         env=os.environ | given | {"ROTA_MODELS": scripted.models()},
         stdout=asyncio.subprocess.DEVNULL,
     )
@@ -220,7 +222,9 @@ class MemoryWatch:
 async def attacker(name: str, target: Target) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.load.attack_list", name),
+        "-m",
+        "tests.load.attack_list",
+        name,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -354,8 +358,7 @@ def report(results: dict[str, Result], variant: str) -> None:
             "\n".join(result.problems),
         )
     Console(width=150).print(table)
-    file = Path("bench-results") / "attacks.json"
-    file.parent.mkdir(exist_ok=True)
+    (file := Path("bench-results/attacks.json")).parent.mkdir(exist_ok=True)
     figures = {
         name: {
             "got": result.got,
@@ -391,9 +394,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=7)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument(
-        "--only", nargs="*", default=[], help="only attacks whose name contains one"
-    )
+    parser.add_argument("--only", nargs="*", default=[], help="parts of the names of attacks")
     parser.add_argument("--variant", choices=["a", "b"], default="a")
     options = parser.parse_args()
     sys.exit(uvloop.run(main(options.seconds, options.rounds, options.only, options.variant)))

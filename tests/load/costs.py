@@ -269,7 +269,7 @@ def report(costs: dict[str, Any]) -> None:
         cpu = [each["cpuMs"][part] for part in PARTS]
         table.add_row(
             name,
-            *(f"{value:.2f}" for value in cpu),
+            *[f"{value:.2f}" for value in cpu],
             f"{sum(cpu):.2f}",
             f"{each['walBytes']:,.0f}",
             f"{each['storedBytes']:,.0f}",

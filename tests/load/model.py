@@ -255,16 +255,16 @@ def documented(model: Model) -> list[str]:
     found = [model.predict(Load(rate, requests=REQUESTS)) for rate in RATES]
     rows += [
         *(
-            _row(f"processors of {part}", *(f"{each.cores[part]:.2f}" for each in found))
+            _row(f"processors of {part}", *[f"{each.cores[part]:.2f}" for each in found])
             for part in PARTS
         ),
-        _row("`serve` processes", *(f"{each.serves}" for each in found)),
-        _row("`worker` processes, for runs of 10 s", *(f"{each.workers}" for each in found)),
-        _row("connections", *(f"{each.connections:,}" for each in found)),
-        _row("WAL, MB/s", *(f"{each.wal_mb_per_s:.1f}" for each in found)),
-        _row("rows and indexes, GB a day", *(f"{each.stored_gb_per_day:,.0f}" for each in found)),
-        _row("hours until a freeze", *(f"{each.hours_to_freeze:,.0f}" for each in found)),
-        _row("history events/s", *(f"{each.history_events_per_s:,.0f}" for each in found)),
+        _row("`serve` processes", *[f"{each.serves}" for each in found]),
+        _row("`worker` processes, for runs of 10 s", *[f"{each.workers}" for each in found]),
+        _row("connections", *[f"{each.connections:,}" for each in found]),
+        _row("WAL, MB/s", *[f"{each.wal_mb_per_s:.1f}" for each in found]),
+        _row("rows and indexes, GB a day", *[f"{each.stored_gb_per_day:,.0f}" for each in found]),
+        _row("hours until a freeze", *[f"{each.hours_to_freeze:,.0f}" for each in found]),
+        _row("history events/s", *[f"{each.history_events_per_s:,.0f}" for each in found]),
     ]
     passed = [{limit.name: limit for limit in limits(each)} for each in found]
     for limit in limits(found[-1]):

@@ -104,7 +104,7 @@ def report(all_of_them: Sequence[Deployment]) -> bool:
             table.add_row(
                 operation,
                 f"{each.size} + {len(each.fleet.workers)}",
-                *(f"{cpu[part]:.2f}" for part in PARTS),
+                *[f"{cpu[part]:.2f}" for part in PARTS],
                 f"{each.cpu_ms(operation):.2f}",
                 f"{ratio:.2f}",
                 f"≤ {1 + WITHIN:.2f}",
@@ -116,7 +116,7 @@ def report(all_of_them: Sequence[Deployment]) -> bool:
         table.add_row(
             "idle second",
             f"{each.size} + {len(each.fleet.workers)}",
-            *(f"{cpu[part]:.1f}" for part in PARTS),
+            *[f"{cpu[part]:.1f}" for part in PARTS],
             f"{each.idle_ms():.1f}",
         )
     Console(width=120).print(table)

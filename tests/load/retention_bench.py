@@ -124,7 +124,10 @@ async def main(tasks: int) -> int:
             started = time.perf_counter()
             deleting = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-m", "tests.load.retention_bench", "--apply", str(full.user_id)),
+                "-m",
+                "tests.load.retention_bench",
+                "--apply",
+                str(full.user_id),
                 env=os.environ | environment(service.settings),
             )
             during: list[float] = []

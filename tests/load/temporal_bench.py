@@ -115,7 +115,7 @@ def report(sides: Sequence[Side]) -> None:
             side.name,
             f"{rate:.1f}",
             f"{alone:.0f}",
-            *(f"{cpu[part]:.2f}" for part in PARTS),
+            *[f"{cpu[part]:.2f}" for part in PARTS],
             f"{sum(cpu.values()):.2f}",
         )
         rows.append({"server": side.name, "perSecond": rate, "aloneMs": alone, "cpuMs": cpu})

@@ -23,7 +23,11 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 async def test_the_time_of_children_that_ended_counts() -> None:
     process = await asyncio.create_subprocess_exec(
-        *("sh", "-c", '"$0" -c "$1"; echo done; read wait', sys.executable, BURN),
+        "sh",
+        "-c",
+        '"$0" -c "$1"; echo done; read wait',
+        sys.executable,
+        BURN,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

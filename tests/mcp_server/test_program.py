@@ -50,7 +50,9 @@ async def rota(
     """The exit code, the output and the errors of a command after its input has ended."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "rota.cli", *arguments),
+        "-m",
+        "rota.cli",
+        *arguments,
         env=environment,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -37,7 +37,7 @@ async def keys_of(person: Person) -> list[dict[str, Any]]:
 async def test_programs_that_start_at_the_same_time_share_one_key(
     environment: dict[str, str], person: Person
 ) -> None:
-    done = await asyncio.gather(*(ended(environment) for _ in range(3)))
+    done = await asyncio.gather(*[ended(environment) for _ in range(3)])
     assert [code for code, _, _ in done] == [0, 0, 0]
     assert sum("Created the API key" in errors for _, _, errors in done) == 1
     [key] = await keys_of(person)

@@ -37,7 +37,7 @@ async def test_opening_links_500_times_changes_nothing(desk: Desk) -> None:
 
         for _ in range(10):
             await asyncio.gather(
-                *(opened(url, bool(number % 2)) for number in range(17) for url in urls)
+                *[opened(url, bool(number % 2)) for number in range(17) for url in urls]
             )
         assert await connection.fetchval(entries, person.user_id) == recorded
     assert await shown(person) == before

@@ -53,7 +53,7 @@ async def test_an_approval_that_waits_is_told_at_once(desk: Desk) -> None:
 async def test_one_message_is_sent_once(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))
-    await asyncio.gather(*(desk.send() for _ in range(4)))
+    await asyncio.gather(*[desk.send() for _ in range(4)])
     await desk.send()
     assert len(desk.mails(person)) == 1
 

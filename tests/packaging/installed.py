@@ -62,8 +62,15 @@ class Installation:
         python = str(folder / "bin" / "python")
         own = str(wheel.parent)
         uv(
-            *("pip", "install", "--python", python, "--constraint", lock),
-            *("--find-links", own, str(wheel)),
+            "pip",
+            "install",
+            "--python",
+            python,
+            "--constraint",
+            lock,
+            "--find-links",
+            own,
+            str(wheel),
         )
         return cls(folder)
 

@@ -56,7 +56,7 @@ class Folder:
         code = "import sys, pathlib; from rota.platform.migrate import migrate\n"
         code += "migrate(sys.argv[1], folder=pathlib.Path(sys.argv[2]))"
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", code, self.url, str(self._path))
+            sys.executable, "-c", code, self.url, str(self._path)
         )
         assert await process.wait() == 0
 

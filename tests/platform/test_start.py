@@ -206,7 +206,10 @@ async def test_a_probe_exits_with_the_health_of_a_url(probed: Service) -> None:
         ("nothing", 1),
     ):
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.probe", url),
+            sys.executable,
+            "-m",
+            "rota.probe",
+            url,
             env=os.environ | {"http_proxy": "http://127.0.0.1:1"},
             stderr=asyncio.subprocess.DEVNULL,
         )

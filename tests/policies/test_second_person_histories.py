@@ -165,7 +165,7 @@ class History:
             await run.fail()
         else:
             texts = self.chance.choices(("one", "two"), k=self.chance.choice((1, 1, 2)))
-            await run.answer(*({"text": text} for text in texts))
+            await run.answer(*[{"text": text} for text in texts])
 
     async def find_subtasks(self, known: Known) -> None:
         found = await self.run.office.owner.get(

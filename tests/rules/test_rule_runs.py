@@ -179,7 +179,7 @@ async def test_the_last_use_is_given_once_to_two_runs_at_once(
             await other.answer(ASKED)
             assert await other.status() == "RUNNING"
             runs.append(other)
-        await asyncio.gather(*(other.act() for other in runs))
+        await asyncio.gather(*[other.act() for other in runs])
         statuses = sorted([await other.status() for other in runs])
     assert statuses == ["RUNNING"] * 3 + ["WAITING_APPROVAL"] * 5
     assert len(run.client.made) == 3

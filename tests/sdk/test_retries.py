@@ -153,14 +153,14 @@ async def test_an_attempt_that_took_the_whole_timeout_is_waited_for(
 
 
 async def test_an_attempt_that_never_ends_is_not_waited_for_forever(kind: str) -> None:
-    stub = Stub(CUT, *(refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(9)))
+    stub = Stub(CUT, *[refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(9)])
     with pytest.raises(errors.ConflictError):
         await stub.client(kind, timeout=0.01)(create)
     assert len(stub.requests) == 3
 
 
 async def test_attempts_end_with_the_last_error(kind: str) -> None:
-    stub = Stub(*(refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)))
+    stub = Stub(*[refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)])
     with pytest.raises(errors.ServiceUnavailableError) as caught:
         await stub.client(kind)(get)
     assert (caught.value.request_id, len(stub.requests)) == ("r2", 3)

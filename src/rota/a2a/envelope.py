@@ -104,7 +104,7 @@ def check_required(params: Message) -> None:
     except InvalidParamsError as error:
         found: Any = error.data
         raise ValidationFailed.of(
-            *(_missing(each["field"], each["message"]) for each in found["errors"])
+            *[_missing(each["field"], each["message"]) for each in found["errors"]]
         ) from None
 
 

@@ -289,7 +289,7 @@ async def retention_of(
 
 
 def _retention(row: Any) -> Retention:
-    return Retention(*(row[f"{kind}_days"] for kind in RETENTION_KINDS))
+    return Retention(*[row[f"{kind}_days"] for kind in RETENTION_KINDS])
 
 
 async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
@@ -303,7 +303,7 @@ async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
         policy.second_person,
         policy.anyone_approves,
         policy.max_cost_cents,
-        *(policy.retention.days(kind) for kind in RETENTION_KINDS),
+        *[policy.retention.days(kind) for kind in RETENTION_KINDS],
     )
 
 

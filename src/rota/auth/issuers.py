@@ -168,7 +168,7 @@ class Issuers:
     async def sign_in_pages(self) -> list[tuple[Issuer, str | None]]:
         """Each issuer and the address where browsers sign in, or None if it is not known."""
         found = await asyncio.gather(
-            *(known.current(CONFIG_WAIT_S) for known in self._discovery.values())
+            *[known.current(CONFIG_WAIT_S) for known in self._discovery.values()]
         )
         return [
             (issuer, metadata.authorization_endpoint if metadata else None)

@@ -36,7 +36,7 @@ class PublishedKeys:
     async def response(self, path: str) -> Response:
         async with self._locks[path]:
             if time.monotonic() - self._asked.get(path, float("-inf")) >= MAX_AGE_S:
-                await asyncio.gather(*(self._ask(cell, path) for cell in self._cells.values()))
+                await asyncio.gather(*[self._ask(cell, path) for cell in self._cells.values()])
                 self._asked[path] = time.monotonic()
         keys: list[Any] = []
         for name in self._cells:

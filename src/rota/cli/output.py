@@ -48,7 +48,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(safe_line("" if cell is None else str(cell))) for cell in row))
+        table.add_row(*[Text(safe_line("" if cell is None else str(cell))) for cell in row])
     if not table.row_count:
         print_text(empty)
         return

@@ -158,11 +158,11 @@ class Erasing:
                 return
             for start in range(0, len(page), AT_ONCE):
                 await asyncio.gather(
-                    *(
+                    *[
                         self._forget_runs(erasure, each.id, each.run)
                         for each in page[start : start + AT_ONCE]
                         if each.hosted
-                    )
+                    ]
                 )
             task_ids = [each.id for each in page]
             await self._redis.delete(*map(key_of, task_ids))

@@ -35,6 +35,7 @@ _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 PREFIX = "ROTA_"
+RETENTION = ("retention_days", "retention_min_days", "retention_max_days")
 # What clients of a service read: the command line and the SDKs. They are not settings.
 CLIENT_VARIABLES = frozenset(
     (
@@ -241,11 +242,7 @@ class Settings(CellSettings, BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator(
-        *("oidc_issuers", "models", "allowances"),
-        *("retention_days", "retention_min_days", "retention_max_days"),
-        mode="before",
-    )
+    @field_validator("oidc_issuers", "models", "allowances", *RETENTION, mode="before")
     @classmethod
     def _from_json(cls, value: object) -> object:
         # The error of pydantic-settings for invalid JSON would not say what is wrong.

@@ -24,7 +24,7 @@ async def end_runs(client: Client) -> int:
     ]
     left = iter(open_runs)
     while page := list(islice(left, AT_ONCE)):
-        await asyncio.gather(*(_end(client, workflow_id) for workflow_id in page))
+        await asyncio.gather(*[_end(client, workflow_id) for workflow_id in page])
     return len(open_runs)
 
 

@@ -362,7 +362,7 @@ async def unknown_writes(
               AND s.state IN ('started', 'finished'))
         """,
         tx.account_id,
-        *(list(column) for column in zip(*writes, strict=True)),
+        *[list(column) for column in zip(*writes, strict=True)],
     )
     return {row["id"] for row in rows}
 
@@ -394,6 +394,6 @@ async def _changed(tx: AccountReader, statement: str, *arguments: object) -> lis
     rows = await tx.fetch(
         statement,
         tx.account_id,
-        *(list(each) if isinstance(each, list | tuple) else each for each in arguments),
+        *[list(each) if isinstance(each, list | tuple) else each for each in arguments],
     )
     return [row[0] for row in rows]

@@ -70,7 +70,7 @@ async def _shapers(tx: AccountReader, task: Task, server_id: UUID, tool: str) ->
     shapers = await shaping.shapers(tx, task.id)
     users = {user_id for user_id, how in shapers.items() if how - {"madeRule"}}
     accepted = await mcp.accepted_definitions(tx, [(server_id, tool)])
-    return users.union(*(each.shapers for each in accepted.values()))
+    return users.union(*[each.shapers for each in accepted.values()])
 
 
 async def use(

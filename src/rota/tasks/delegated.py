@@ -92,10 +92,10 @@ def _name_of(text: str, agent: str) -> str:
 
 def _failed(error: ValidationError) -> ValidationFailed:
     return ValidationFailed.of(
-        *(
+        *[
             FieldError(".".join(map(str, item["loc"]))[:200], problem(item))
             for item in error.errors()[:MAX_ERRORS]
-        )
+        ]
     )
 
 

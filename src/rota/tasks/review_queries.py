@@ -149,7 +149,7 @@ async def insert(tx: AccountTransaction, task_id: UUID, review: Review) -> None:
         """,  # noqa: S608
         tx.account_id,
         task_id,
-        *(getattr(review, field.name) for field in fields(Review)),
+        *[getattr(review, field.name) for field in fields(Review)],
     )
 
 

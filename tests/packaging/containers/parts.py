@@ -65,8 +65,18 @@ def started(folder: Path) -> Iterator[Parts]:
             container.remove()
             opened.callback(container.remove)
             podman(
-                *("run", "--detach", "--name", container.name, *LIMITS, "--network", NETWORK),
-                *("--network-alias", alias, *options, IMAGE, *command),
+                "run",
+                "--detach",
+                "--name",
+                container.name,
+                *LIMITS,
+                "--network",
+                NETWORK,
+                "--network-alias",
+                alias,
+                *options,
+                IMAGE,
+                *command,
             )
             return container
 
@@ -111,21 +121,26 @@ def _pgbouncer(folder: Path) -> tuple[str, ...]:
 def _temporal(start: Callable[..., Container]) -> Container:
     def run(script: str, **given: str) -> None:
         podman(
-            *("run", "--rm", *LIMITS, "--network", NETWORK, *variables(given)),
+            "run",
+            "--rm",
+            *LIMITS,
+            "--network",
+            NETWORK,
+            *variables(given),
             *_file(COMPOSE / script, f"/compose/{script}"),
-            *(IMAGE, "/bin/sh", f"/compose/{script}"),
+            IMAGE,
+            "/bin/sh",
+            f"/compose/{script}",
         )
 
     run("temporal-schema.sh", **TEMPORAL_DATABASE)
     temporal = start(
         "temporal",
-        *(
-            "temporal-server",
-            "--config-file",
-            "/etc/temporal/rota.yaml",
-            "--allow-no-auth",
-            "start",
-        ),
+        "temporal-server",
+        "--config-file",
+        "/etc/temporal/rota.yaml",
+        "--allow-no-auth",
+        "start",
         options=(
             *variables(TEMPORAL_DATABASE),
             *_file(COMPOSE / "temporal.yaml", "/etc/temporal/rota.yaml"),

@@ -81,7 +81,7 @@ def test_every_code_of_the_service_has_a_class() -> None:
 
     def codes(kind: type[ApiError]) -> set[str]:
         own = set() if kind.code is None else {kind.code}
-        return own.union(*(codes(sub) for sub in kind.__subclasses__()))
+        return own.union(*[codes(sub) for sub in kind.__subclasses__()])
 
     text = (SDK / "src" / "errors.ts").read_text()
     known = set(re.findall(r"^  ([A-Z_]+): \w+Error,$", text, re.MULTILINE))

@@ -36,7 +36,7 @@ def draw(state: State, console: Console) -> RenderableType:
     else:
         start = state.scroll = min(state.scroll, last)
     shown = Text("\n").join(
-        Text.assemble(*((part.text, part.style or "") for part in line))
+        Text.assemble(*[(part.text, part.style or "") for part in line])
         for line in lines[start : start + room]
     )
     below = len(lines) - start - room

@@ -42,7 +42,7 @@ async def prepare(
     try:
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, headers=HEADERS) as client:
             await asyncio.gather(
-                *(_prepare(client, service_url, at.issuer_url, at.demo_url, sub) for sub in PEOPLE)
+                *[_prepare(client, service_url, at.issuer_url, at.demo_url, sub) for sub in PEOPLE]
             )
     except (httpx.HTTPError, Refused, ValueError, KeyError) as error:
         log.write_text(f"{error!r}\n")
