@@ -29,6 +29,8 @@ from typing import Any
 from tests import certificates
 
 LARGEST = 1 << 20
+# A process that should end by itself.
+ENDS_WITHIN_S = 120
 Message = dict[str, Any]
 
 
@@ -125,7 +127,8 @@ async def ended(*command: str, env: Mapping[str, str]) -> tuple[int, str, str]:
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = await forked(*command, env=env, stdout=output.fileno(), stderr=errors.fileno())
         try:
-            code = await process.wait()
+            async with asyncio.timeout(ENDS_WITHIN_S):
+                code = await process.wait()
         finally:
             process.kill()
         output.seek(0)

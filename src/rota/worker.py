@@ -67,7 +67,8 @@ MAX_WORKFLOW_TASKS = 20
 # Workflows kept in memory. The others are replayed from their history when they continue.
 CACHED_RUNS = 200
 # A worker that is frozen leaves its open polls behind. Temporal gives each of them a slice, which
-# is lost until it times out. Two polls take more slices per second than a worker can begin.
+# is lost until it times out. If Temporal is near, two polls take more slices per second than a
+# worker can begin.
 SLICE_POLLS = 2
 
 

@@ -42,6 +42,7 @@ async def test_another_account_does_not_notice_an_attack(
     result = Result()
     await measure(target, name, setup.tools_url, SECONDS, result, setup.stalls)
     assert not result.failures
+    assert result.during.keys() == result.alone.keys() != set()
     for kind, times in result.during.items():
         assert max(times) < MAX_ANSWER_S, kind
     assert max(result.growth_mb.values()) <= MAX_GROWTH_MB, result.growth_mb

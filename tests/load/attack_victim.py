@@ -107,7 +107,7 @@ class Victim:
         await self.stalls.seen(time.perf_counter())
         for kind, began, took_s in timings:
             self.measured += 1
-            if self.stalls.include(began):
+            if self.stalls.covers(began):
                 self.left_out += 1
             else:
                 into.setdefault(kind, []).append(took_s)

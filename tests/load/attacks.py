@@ -46,6 +46,8 @@ from tests.tasks.world import newcomer
 
 MAX_RATIO = 1.5
 MAX_GROWTH_MB = 200
+# More than this share of what was measured cannot be left out.
+MAX_LEFT_OUT = 0.5
 # If only a time is too long, the attack is repeated, and the times of all rounds count.
 ROUNDS = 3
 SAMPLE_MEMORY_EVERY_S = 0.2
@@ -87,6 +89,9 @@ class Result:
     @property
     def problems(self) -> list[str]:
         found = ["slow"] if self.is_slow else []
+        found += [f"{kind} not measured" for kind in self.alone.keys() - self.during.keys()]
+        if self.left_out > MAX_LEFT_OUT * self.measured:
+            found.append("too much left out")
         found += [f"{count} × {what}" for what, count in self.failures.items()]
         found += [f"{name} grew" for name, mb in self.growth_mb.items() if mb > MAX_GROWTH_MB]
         return found
@@ -394,7 +399,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=7)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--only", nargs="*", default=[], help="parts of the names of attacks")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only attacks whose names contain one of these"
+    )
     parser.add_argument("--variant", choices=["a", "b"], default="a")
     options = parser.parse_args()
     sys.exit(uvloop.run(main(options.seconds, options.rounds, options.only, options.variant)))

@@ -94,12 +94,12 @@ class Stalls:
 
     async def seen(self, moment: float) -> None:
         """Waits until it is known whether the machine was slow at this moment."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self._seen_until < moment:
                 self._changed.clear()
                 await self._changed.wait()
 
-    def include(self, moment: float) -> bool:
+    def covers(self, moment: float) -> bool:
         at = bisect_left(self._ended, moment)
         return at < len(self._began) and self._began[at] <= moment
 

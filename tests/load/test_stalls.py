@@ -12,14 +12,14 @@ def test_what_begins_near_a_slow_moment_is_left_out() -> None:
     stalls = Stalls()
     for began, is_slow in ((1.0, False), (2.0, True), (2.01, True), (3.0, False), (4.0, True)):
         stalls.add(began, began + 0.001, is_slow=is_slow)
-    assert [moment for moment in (1.0, 2.005, 3.0, 4.0, 5.0) if stalls.include(moment)] == [
+    assert [moment for moment in (1.0, 2.005, 3.0, 4.0, 5.0) if stalls.covers(moment)] == [
         2.005,
         4.0,
     ]
-    assert not stalls.include(2.0 - 1.1 * BEFORE_S)
-    assert stalls.include(2.0 - 0.9 * BEFORE_S)
-    assert stalls.include(2.011 + 0.9 * AFTER_S)
-    assert not stalls.include(2.011 + 1.1 * AFTER_S)
+    assert not stalls.covers(2.0 - 1.1 * BEFORE_S)
+    assert stalls.covers(2.0 - 0.9 * BEFORE_S)
+    assert stalls.covers(2.011 + 0.9 * AFTER_S)
+    assert not stalls.covers(2.011 + 1.1 * AFTER_S)
 
 
 async def test_a_measurement_waits_until_its_end_was_watched() -> None:

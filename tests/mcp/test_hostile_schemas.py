@@ -117,8 +117,15 @@ async def _attack(attacker: Person, server: dict[str, Any]) -> None:
         return await invoke(attacker, server, tool, HOSTILE[tool][1])
 
     answers = await asyncio.gather(*[attempt(tool) for tool in HOSTILE])
-    for answer, (_, _, why) in zip(answers, HOSTILE.values(), strict=True):
-        assert answer.status_code == 400, answer.text
+    # After a slow check, the account waits, or is told to.
+    assert {answer.status_code for answer in answers} <= {400, 429}
+    checked = [
+        (answer, why)
+        for answer, (_, _, why) in zip(answers, HOSTILE.values(), strict=True)
+        if answer.status_code == 400
+    ]
+    assert checked
+    for answer, why in checked:
         assert why in answer.json()["error"]["message"]
 
 

@@ -27,7 +27,9 @@ _others: set[int] = set()
 
 
 @pytest.fixture
-async def checks() -> AsyncIterator[SchemaChecks]:
+async def checks(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SchemaChecks]:
+    # An account hardly waits after a slow check.
+    monkeypatch.setattr(schema, "SLOW_SHARE", 1_000)
     # Services of other tests in this process can have processes too.
     _others.update(child.pid for child in children())
     started = SchemaChecks()
@@ -267,6 +269,24 @@ async def test_an_account_with_a_slow_check_gets_a_process_of_low_priority(
     assert await problems(checks, {}, {}, uuid4()) == []
     assert slow in children()
     assert sorted(niceness()) == [os.getpriority(os.PRIO_PROCESS, 0), schema.LOW_PRIORITY]
+
+
+async def test_an_account_waits_after_a_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "SLOW_SHARE", 0.5)
+    checks = SchemaChecks()
+    try:
+        assert not (await checks.check(ME, *UNUSABLE["doubling"])).usable
+        ended = time.monotonic()
+        assert await problems(checks, {}, {}, uuid4()) == []
+        others_s = time.monotonic() - ended
+        assert await problems(checks, {}, {}) == []
+        assert time.monotonic() - ended > 1.5 > others_s
+        assert not (await checks.check(ME, *UNUSABLE["doubling"])).usable
+        monkeypatch.setattr(schema, "MAX_WAIT_S", 0.1)
+        with pytest.raises(RateLimited):
+            await checks.check(ME, {}, {})
+    finally:
+        await checks.aclose()
 
 
 async def test_an_account_with_too_many_checks_has_to_wait(

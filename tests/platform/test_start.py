@@ -183,7 +183,7 @@ async def test_a_password_that_is_not_escaped_is_not_shown(probed: Service) -> N
         "serve", probed.settings, ROTA_DATABASE_URL="postgresql://rota:s3cret/x@db/rota"
     )
     assert code == 2
-    assert "ROTA_DATABASE_URL cannot be read: write special characters" in error
+    assert "ROTA_DATABASE_URL cannot be read: percent-encode special characters" in error
     assert "s3cret" not in output + error
 
 

@@ -171,7 +171,8 @@ class ToolClient:
             started = time.perf_counter()
             await session.ping()
             latency_ms = (time.perf_counter() - started) * 1000
-            return latency_ms, await session.list()
+            await session.list()
+            return latency_ms, session.tools
 
 
 async def _list_before_call(session: Session) -> None:

@@ -7,7 +7,6 @@ import mcp_types as types
 import orjson
 
 from rota.mcp.errors import InvalidResponse
-from rota.mcp.model import Definition
 
 MAX_TOOLS = 500
 MAX_PAGES = 50
@@ -16,24 +15,23 @@ MAX_DEFINITION_BYTES = 64 * 1024
 MAX_LISTING_BYTES = 2 * 1024 * 1024
 
 
-def definitions(tools: Iterable[types.Tool]) -> dict[str, Definition]:
-    """The definitions by tool name, in the server's order."""
-    found: dict[str, Definition] = {}
+def definitions(tools: Iterable[types.Tool]) -> dict[str, bytes]:
+    """The definitions as JSON, by tool name, in the server's order."""
+    found: dict[str, bytes] = {}
     size = 0
     for tool in tools:
         try:
             definition = _definition(tool)
-            raw = orjson.dumps(definition)
         except (TypeError, ValueError, RecursionError):
             raise InvalidResponse("A tool definition cannot be stored as JSON.") from None
-        size += len(raw)
-        if len(raw) > MAX_DEFINITION_BYTES:
+        size += len(definition)
+        if len(definition) > MAX_DEFINITION_BYTES:
             raise InvalidResponse(f"A tool definition is larger than {MAX_DEFINITION_BYTES} bytes.")
         if size > MAX_LISTING_BYTES:
             raise InvalidResponse(
                 f"The tool definitions are larger than {MAX_LISTING_BYTES} bytes in total."
             )
-        if b"\\u0000" in raw:
+        if b"\\u0000" in definition:
             raise InvalidResponse("A tool definition contains a NUL character.")
         if not 1 <= len(tool.name) <= MAX_NAME_CHARACTERS or not tool.name.isprintable():
             raise InvalidResponse(
@@ -48,17 +46,17 @@ def definitions(tools: Iterable[types.Tool]) -> dict[str, Definition]:
     return found
 
 
-def _definition(tool: types.Tool) -> Definition:
+def _definition(tool: types.Tool) -> bytes:
     def plain(value: Any) -> Any:
         return value.model_dump(mode="json", by_alias=True, exclude_none=True) if value else None
 
-    definition = {
-        "name": tool.name,
-        "title": tool.title,
-        "description": tool.description,
-        "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
-        "annotations": plain(tool.annotations),
-    }
-    # Round-trip through JSON, so that a new definition compares equal to a stored one.
-    return orjson.loads(orjson.dumps(definition))  # type: ignore[no-any-return]
+    return orjson.dumps(
+        {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": plain(tool.annotations),
+        }
+    )

@@ -253,7 +253,7 @@ class Session:
         """The definitions of the last list."""
         return {name: orjson.loads(definition) for name, definition in self._listed.items()}
 
-    async def list(self) -> dict[str, Definition]:
+    async def list(self) -> None:
         """Fetches the current definitions of the server's tools."""
 
         async def pages(session: ClientSession) -> list[types.Tool]:
@@ -269,11 +269,16 @@ class Session:
 
         tools = await self._request(pages)
         with measured(self._spend):
-            found = listing.definitions(tools)
-            self._listed = {name: orjson.dumps(definition) for name, definition in found.items()}
-            self.hashes = {name: definition_hash(definition) for name, definition in found.items()}
+            listed = listing.definitions(tools)
+            # Most lists are the same as the one before.
+            self.hashes = {
+                name: self.hashes[name]
+                if definition == self._listed.get(name)
+                else definition_hash(orjson.loads(definition))
+                for name, definition in listed.items()
+            }
+            self._listed = listed
         self.listed_at = time.monotonic()
-        return found
 
     async def ping(self) -> None:
         async def ping(session: ClientSession) -> None:

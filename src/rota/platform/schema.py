@@ -5,16 +5,17 @@ Tool servers have schemas for the arguments of their tools, and tasks for their 
 A hostile schema can use any amount of time and memory. So it is read and checked in another
 process, which ends when it uses too much. An account checks one value at a time, so it cannot
 occupy all processes. An account with slow checks gets processes of low priority, which only such
-accounts use.
+accounts use, and waits after each slow check.
 """
 
 import asyncio
 import contextlib
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from prometheus_client import Counter, Histogram
 from rota.platform import json
 from rota.platform.cache import ExpiringCache
 from rota.platform.errors import RateLimited, Unavailable
+from rota.platform.pace import Pace
 
 log = structlog.get_logger()
 
@@ -53,6 +55,9 @@ MAX_SLOW_PROCESSES = 2
 # the account is slow for a minute.
 SLOW_S = 0.05
 REMEMBER_SLOW_S = 60.0
+# Of one processor, for the slow checks of an account. Even with a low priority, they take memory
+# bandwidth and caches from the service.
+SLOW_SHARE = 0.2
 LOW_PRIORITY = 19
 # The process ends itself after this much processor time: see schema_process.py. The other limit is
 # for a machine that is too busy to give it that second.
@@ -69,6 +74,10 @@ _PROGRAM = Path(__file__).with_name("schema_process.py")
 _LENGTHS, _LENGTH = Struct(">II"), Struct(">I")
 
 _TOO_MUCH = "checking it takes too much time or memory"
+_TOO_SLOW = (
+    "Checks of this account's values against their schemas take too much processor time. "
+    "Try again later, or simplify the schemas."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,7 @@ class SchemaChecks:
         self._slow_accounts: ExpiringCache[UUID, bool] = ExpiringCache(
             max_items=10_000, max_age_s=REMEMBER_SLOW_S
         )
+        self._pace = Pace("schema_checks", _TOO_SLOW, share=SLOW_SHARE, wait_s=MAX_WAIT_S)
 
     async def check(
         self, account_id: UUID, schema: Any, value: Any, *, named: str = "the tool's schema"
@@ -120,6 +130,7 @@ class SchemaChecks:
                 if found is not None:
                     if found.cpu_s >= SLOW_S:
                         self._slow_accounts.put(account_id, True)
+                        self._pace.spend(account_id, found.cpu_s)
                     return found.outcome, found.problems
             return "killed", [_TOO_MUCH]
 
@@ -135,6 +146,7 @@ class SchemaChecks:
                 try:
                     async with asyncio.timeout(MAX_WAIT_S):
                         await turns.enter_async_context(account.turn)
+                        await self._pace.wait(account_id)
                         slow = self._slow_accounts.get(account_id)
                         processes = self._slow if slow else self._fast
                         await turns.enter_async_context(processes.free)
@@ -203,31 +215,40 @@ class _Outcome(NamedTuple):
 class _Checker:
     """A process that checks one value at a time."""
 
-    def __init__(self, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        responses: asyncio.StreamReader,
+        requests: asyncio.StreamWriter,
+    ) -> None:
         self._process = process
-        self._requests, self._responses = process.stdin, process.stdout
+        self._responses, self._requests = responses, requests
         self.reusable = True
         self._is_slow = False
 
     @classmethod
     async def start(cls, *, slow: bool) -> "_Checker":
+        ours, theirs = socket.socketpair()
         try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                str(_PROGRAM),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env={},
-                # A signal for the service, such as the one of Ctrl-C, is not for this process.
-                start_new_session=True,
-            )
+            with theirs:
+                # Not with the event loop, which copies the memory map of this process to start
+                # another one. That takes 20 ms or more in a large process.
+                process = subprocess.Popen(  # noqa: ASYNC220, S603
+                    (sys.executable, "-I", str(_PROGRAM)),
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=subprocess.DEVNULL,
+                    env={},
+                    # A signal for the service, such as the one of Ctrl-C, is not for this process.
+                    # Not in a session of its own: Linux can give each session an equal share of
+                    # the processors, whatever its priority (sched_autogroup).
+                    process_group=0,
+                )
+            streams = await asyncio.open_connection(sock=ours)
         except OSError as error:
+            ours.close()
             raise _unavailable(repr(error)) from None
-        checker = cls(process)
+        checker = cls(process, *streams)
         if slow:
             checker._lower_priority()
         try:
@@ -243,7 +264,7 @@ class _Checker:
 
     @property
     def ended(self) -> bool:
-        return self._process.returncode is not None
+        return self._process.poll() is not None
 
     async def check(self, request: bytes) -> _Outcome | None:
         """None if the process was killed by something else, such as the kernel for lack of memory.
@@ -257,15 +278,15 @@ class _Checker:
                 try:
                     return await self._exchange(request)
                 except (EOFError, ConnectionError, RuntimeError):
-                    # It has ended. The event loop raises RuntimeError for a pipe that is closed.
+                    # It has ended. The event loop raises RuntimeError for a closed connection.
                     self.reusable = False
-                    if await self._process.wait() == -signal.SIGKILL:
+                    if await self._wait() == -signal.SIGKILL:
                         return None
                     return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
         except TimeoutError:
             # The machine is busy. How much processor time it has used is not known.
             self.reusable = False
-            return _Outcome("killed", [_TOO_MUCH], 0.0)
+            return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
         finally:
             slow.cancel()
 
@@ -287,12 +308,15 @@ class _Checker:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._process.pid, LOW_PRIORITY)
 
+    async def _wait(self) -> int:
+        while (code := self._process.poll()) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        return code
+
     async def aclose(self) -> None:
-        if not self.ended:
-            # Not `Process.kill`, which takes the exit status from the event loop if there is one.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
+        self._process.kill()
+        self._requests.close()
+        await self._wait()
 
 
 def _too_many() -> RateLimited:

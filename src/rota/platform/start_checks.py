@@ -32,9 +32,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+_SEVERAL_HOSTS = ". Of several hosts, only the first can be an IPv6 address"
+
+
 def is_unclear(url: str) -> bool:
     """Whether it cannot be said where the password of a URL ends and the host begins, because a
-    character of the password should be escaped."""
+    character of the password should be escaped, or what the hosts are."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -53,9 +56,10 @@ def general_problems(settings: "Settings") -> Iterator[str]:
     for name in ("database_url", "migration_database_url", "redis_url"):
         url = getattr(settings, name)
         if url is not None and is_unclear(url.get_secret_value()):
+            hosts = "" if name == "redis_url" else _SEVERAL_HOSTS
             yield (
-                f"ROTA_{name.upper()} cannot be read: write special characters of the password "
-                "with %, such as %2F for /. Of several hosts, only the first can be an IPv6 address"
+                f"ROTA_{name.upper()} cannot be read: percent-encode special characters of the "
+                f"password, such as / as %2F{hosts}"
             )
     if not settings.public_url.startswith(("http://", "https://")):
         yield "ROTA_PUBLIC_URL must start with https://, or with http:// in development"

@@ -30,6 +30,7 @@ from rota.runs.contracts import (
     FailInput,
     NextStep,
     RunInput,
+    workflow_id,
 )
 from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
@@ -95,6 +96,8 @@ class Activities:
                 if finished > fail_input.finished or not has_begun:
                     # The run goes on, and the workflow has to know from where.
                     return NextStep("think", finished, fence=task.fence)
+                run = workflow_id(fail_input.run.task_id, fail_input.run.run)
+                log.warning("run_without_progress", run=run, fence=task.fence)
             if task.status != "PENDING":
                 # Decisions are applied first, so that a retry from failure continues from them.
                 next_step = await self._loop.advance(tx, task)

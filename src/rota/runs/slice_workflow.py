@@ -11,7 +11,6 @@ from datetime import timedelta
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
-from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from rota.runs.backoff import failure_message
 from rota.runs.contracts import FAIL, SLICE, FailInput, NextStep, RunInput, SliceEnd
@@ -43,8 +42,8 @@ class TaskRun:
 
     @workflow.run
     async def run(self, run_input: RunInput) -> None:
-        # The finished calls, and the slices since the last progress: all, and those that ended.
-        finished = idle = ended = 0
+        # The finished calls, and the slices since the last progress.
+        finished = idle = 0
         # The fence at the last progress. Each slice that begins raises it.
         fence = run_input.start_fence
         while True:
@@ -56,28 +55,25 @@ class TaskRun:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     return  # Cancelling the task cancels its run; the task is already CANCELLED.
-                # The worker died, or something unexpected failed. The next slice looks what it did.
+                # The worker died, or something unexpected failed. The next slice finds what it did.
                 end = SliceEnd("again", finished, after_s=2 ** (idle % MAX_IDLE_SLICES) - 1)
                 idle += 1
-                ended += not isinstance(error.cause, ActivityTimeout)
             else:
                 moved = end.finished > finished or end.stopped or end.after_s > 0
                 idle = 0 if moved or end.kind != "again" else idle + 1
                 finished = max(finished, end.finished)
-                ended += end.fence is not None
-                if idle == 0:
-                    ended, fence = 0, fence if end.fence is None else end.fence
+                if idle == 0 and end.fence is not None:
+                    fence = end.fence
             if end.kind == "end":
                 return
             if idle and idle % MAX_IDLE_SLICES == 0:
-                at_fence = None
-                if fence is not None and ended < MAX_IDLE_SLICES and idle < MAX_LOST_SLICES:
-                    at_fence = fence + MAX_IDLE_SLICES
+                # An earlier version gave no fence. A task begins with 0.
+                at_fence = (fence or 0) + MAX_IDLE_SLICES if idle < MAX_LOST_SLICES else None
                 found = await self._fail(run_input, finished, at_fence)
                 if found.kind == "end":
                     return
                 if found.step > finished:
-                    finished, fence, idle, ended = found.step, found.fence, 0, 0
+                    finished, fence, idle = found.step, found.fence, 0
             elif end.kind == "wait":
                 await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
             elif end.after_s:
