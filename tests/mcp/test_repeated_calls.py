@@ -1,11 +1,13 @@
 """A call with an Idempotency-Key reaches the tool at most once, however often it is sent."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
 
+from rota.platform import clock
 from tests.mcp.conftest import accept, connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service
@@ -128,11 +130,12 @@ async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Pe
 
 
 async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
-    mcp_service: Service, peer: Peer
+    mcp_service: Service, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(mcp_service)
     server = await connect(person, peer.url)
     slow = {"seconds": 2}
+    # The longest time that a call can take: more than half a minute, and less than one and a half.
     async with mcp_service.process(mcp_connect_s=10.0, mcp_call_s=1.0) as doomed:
         there = Person(doomed, "p", person.token, person.user_id)
         lost = asyncio.create_task(call(there, server, "wait", slow))
@@ -143,10 +146,12 @@ async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
             await lost
     refused = await call(person, server, "wait", slow)
     assert refused.status_code == 409
-    async with asyncio.timeout(90):
-        while "in progress" in message(refused):
-            await asyncio.sleep(0.1)
-            refused = await call(person, server, "wait", slow)
+    assert "in progress" in message(refused)
+    killed = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: killed + timedelta(seconds=30))
+    assert "in progress" in message(await call(person, server, "wait", slow))
+    monkeypatch.setattr(clock, "now", lambda: killed + timedelta(seconds=90))
+    refused = await call(person, server, "wait", slow)
     assert refused.status_code == 409
     assert "unknown whether it took effect" in message(refused)
     assert peer.calls == [("wait", slow)]
