@@ -61,6 +61,23 @@ async def stored_bytes(service: Service, person: Person) -> int:
         return await queries.definition_bytes(tx)
 
 
+async def test_tools_are_shown_in_the_order_in_which_the_server_lists_them_now(
+    service: Service, peer: Peer
+) -> None:
+    person = await newcomer(service)
+    server = await connect(person, peer.url)
+
+    async def shown() -> list[dict[str, Any]]:
+        found = await person.get(f"/api/mcp/{server['id']}/tools")
+        tools: list[dict[str, Any]] = found.json()["tools"]
+        return tools
+
+    before = await shown()
+    assert len(before) > 1
+    peer.tools = dict(reversed(list(peer.tools.items())))
+    assert await shown() == before[::-1]
+
+
 async def test_an_account_can_store_a_limited_size_of_definitions(
     service: Service, big: Peer
 ) -> None:

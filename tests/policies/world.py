@@ -13,7 +13,7 @@ from rota.mcp.model import Acceptance
 from rota.platform import clock
 from rota.platform.ids import from_wire, to_wire
 from tests.companies.world import Company, busy_company
-from tests.runs.gated_run import AGENT, GatedRun, send
+from tests.runs.gated_run import AGENT, GatedRun, listed, send
 from tests.runs.runner import shown
 from tests.service import Person, Service
 from tests.tasks.world import create
@@ -126,7 +126,7 @@ class OfficeRun(GatedRun):
         """The server changes its tool, and this person accepts the new definition."""
         self.accepted_by = person.user_id
         async with self.parts.db.write(self.account_id) as tx:
-            await definitions.save(tx, self.server.id, [], {"send": send(description)})
+            await definitions.save(tx, self.server.id, [], {"send": listed(send(description))})
             await mcp.accept(tx, self.server.id, ["send"], self._acceptance)
 
     async def start(self, by: Person, agent: str = AGENT, **body: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rota.platform.ids import to_wire
 from tests.assertions import assert_invalid
 from tests.policies.world import Office, OfficeRun, Seat, because, code, review_of
 from tests.rules.conftest import CATALOG
-from tests.runs.gated_run import send
+from tests.runs.gated_run import listed, send
 from tests.runs.runner import shown
 from tests.service import Person, Service
 
@@ -108,7 +108,7 @@ async def test_a_rule_that_no_call_can_match_is_refused(run: OfficeRun, office: 
     schema = send("Sends.")["inputSchema"] | {"required": ["text"], "additionalProperties": False}
     definition = send("Sends.") | {"inputSchema": schema}
     async with run.parts.db.write(run.account_id) as tx:
-        await definitions.save(tx, run.server.id, [], {"send": definition})
+        await definitions.save(tx, run.server.id, [], {"send": listed(definition)})
         await mcp.accept(tx, run.server.id, ["send"], run._acceptance)
     for arguments, wrong in (({}, "text"), ({"text": {"any": True}, "txt": {"any": True}}, "txt")):
         answer = await office.approvers[0].post("/api/rules", body(run, arguments=arguments))

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import httpx
 import mcp_types as types
+import orjson
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.composition import Composition
@@ -19,7 +20,7 @@ from rota.mcp import definitions
 from rota.mcp import queries as mcp
 from rota.mcp.client import ToolClient
 from rota.mcp.errors import ServerUnreachable
-from rota.mcp.model import Acceptance, Definition, Server, ServerTool
+from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, ServerTool
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps
@@ -108,6 +109,10 @@ def send(description: str) -> Definition:
     }
 
 
+def listed(definition: Definition) -> ListedDefinition:
+    return ListedDefinition.of(orjson.dumps(definition))
+
+
 class GatedRun:
     """One task of an account with three clients, and the tool server `peer` with its tool."""
 
@@ -175,7 +180,7 @@ class GatedRun:
         async with self.parts.db.write(self.account_id) as tx:
             await mcp.insert(tx, server, now.replace(year=now.year + 1))
             await definitions.save(
-                tx, server.id, [], {"send": send(description)}, acceptance=self._acceptance
+                tx, server.id, [], {"send": listed(send(description))}, acceptance=self._acceptance
             )
         self.server = server
 
@@ -199,7 +204,7 @@ class GatedRun:
     async def redefine(self, description: str) -> None:
         """The server changes its tool, and a person accepts the new definition."""
         async with self.parts.db.write(self.account_id) as tx:
-            await definitions.save(tx, self.server.id, [], {"send": send(description)})
+            await definitions.save(tx, self.server.id, [], {"send": listed(send(description))})
             await mcp.accept(tx, self.server.id, ["send"], self._acceptance)
 
     @property

@@ -13,7 +13,7 @@ from prometheus_client import Counter, Histogram
 
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
-from rota.mcp.model import Definition, Server, ServerTool
+from rota.mcp.model import ListedDefinition, Server, ServerTool
 from rota.mcp.session import Address, Session, not_listed
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
@@ -127,20 +127,19 @@ class ToolClient:
             if was_down or time.monotonic() - session.listed_at > max_list_age_s:
                 await _list_before_call(session)
             if was_down:
-                await self._health.record_tools(server, session.tools)
-            live_hash = session.hashes.get(tool.name)
-            if live_hash is None or live_hash != tool.accepted_hash:
-                live_tools = session.tools
-                await self._health.record_tools(server, live_tools)
-                if live_hash is None:
+                await self._health.record_tools(server, session.listed)
+            live = session.listed.get(tool.name)
+            if live is None or live.hash != tool.accepted_hash:
+                await self._health.record_tools(server, session.listed)
+                if live is None:
                     raise ToolRemoved(tool.name)
                 raise DefinitionChanged(
                     ServerTool(
                         name=tool.name,
                         accepted=tool.accepted,
                         accepted_hash=tool.accepted_hash,
-                        live=live_tools[tool.name],
-                        live_hash=live_hash,
+                        live=live.definition,
+                        live_hash=live.hash,
                     )
                 )
             return await session.call(tool.name, arguments, key, before_send)
@@ -166,13 +165,13 @@ class ToolClient:
             saved = await self._health.record_failure(server, failure)
             return Check(saved, latency_ms, failure)
 
-    async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
+    async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, ListedDefinition]]:
         async with self._session(server) as session:
             started = time.perf_counter()
             await session.ping()
             latency_ms = (time.perf_counter() - started) * 1000
             await session.list()
-            return latency_ms, session.tools
+            return latency_ms, session.listed
 
 
 async def _list_before_call(session: Session) -> None:

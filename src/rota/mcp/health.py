@@ -9,7 +9,7 @@ from rota.events import journal
 from rota.mcp import history, queries
 from rota.mcp.definitions import save as save_definitions
 from rota.mcp.errors import ServerError, ServerTimeout
-from rota.mcp.model import Definition, Server, ServerTool, Status
+from rota.mcp.model import ListedDefinition, Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
 
@@ -31,7 +31,7 @@ class Health:
     async def record_tools(
         self,
         server: Server,
-        definitions: Mapping[str, Definition],
+        listed: Mapping[str, ListedDefinition],
         latency_ms: float | None = None,
     ) -> Server | None:
         """Saves the server's current tools. Returns None if the server was disconnected."""
@@ -41,13 +41,13 @@ class Health:
             if current is None or current.revision != server.revision:
                 # The tools of an older revision may be those of another server.
                 return current
-            return await self.save_tools(tx, current, definitions, latency_ms)
+            return await self.save_tools(tx, current, listed, latency_ms)
 
     async def save_tools(
         self,
         tx: AccountTransaction,
         server: Server,
-        definitions: Mapping[str, Definition],
+        listed: Mapping[str, ListedDefinition],
         latency_ms: float | None = None,
     ) -> Server:
         """Saves the tools of a server that responds, and its status. It and the account are locked.
@@ -56,7 +56,7 @@ class Health:
         """
         known = await queries.tool_states(tx, server.id)
         before = {tool.name: tool.live_hash for tool in known}
-        await save_definitions(tx, server.id, known, definitions)
+        await save_definitions(tx, server.id, known, listed)
         tools = await queries.tool_states(tx, server.id)
         changed = [
             tool.name

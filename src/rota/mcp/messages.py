@@ -8,6 +8,7 @@ The SDK tries each kind of message on the text, which takes several times as lon
 and trying each kind on its objects. When it validates a result, it also makes a copy that it drops.
 """
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,6 +47,18 @@ def measured(spend: Spend) -> Iterator[None]:
         spend(time.thread_time() - started)
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Many new objects would start the garbage collector several times. It would find nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class _Messages:
     def __init__(self) -> None:
         self._adapter: Any = types.jsonrpc_message_adapter
@@ -57,7 +70,8 @@ class _Messages:
         with measured(SPEND.get()):
             check_values(data.encode() if isinstance(data, str) else data)
             try:
-                message = from_json(data)
+                with _without_collections():
+                    message = from_json(data)
             except ValueError:
                 # The SDK expects its own error.
                 return self._adapter.validate_json(data, **options)

@@ -138,6 +138,24 @@ def definition_hash(definition: Definition) -> str:
     return hashlib.sha256(_canonical_json(definition)).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class ListedDefinition:
+    """The definition of a tool as its server has listed it."""
+
+    # It needs a fraction of the memory of its objects.
+    json: bytes
+    hash: str
+
+    @classmethod
+    def of(cls, raw: bytes) -> "ListedDefinition":
+        return cls(raw, definition_hash(json.exact(raw)))
+
+    @property
+    def definition(self) -> Definition:
+        found: Definition = json.exact(self.json)
+        return found
+
+
 def _canonical_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True)
 

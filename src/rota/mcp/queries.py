@@ -6,7 +6,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import Acceptance, AcceptedDefinition, Definition, Server, ServerTool, Status
+from rota.mcp.model import (
+    Acceptance,
+    AcceptedDefinition,
+    ListedDefinition,
+    Server,
+    ServerTool,
+    Status,
+)
 from rota.mcp.offers import USABLE, like
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
@@ -326,8 +333,7 @@ async def set_status(
 async def save_tools(
     tx: AccountTransaction,
     server_id: UUID,
-    definitions: Mapping[str, Definition],
-    hashes: Mapping[str, str],
+    listed: Mapping[str, ListedDefinition],
     *,
     acceptance: Acceptance | None = None,
 ) -> None:
@@ -339,7 +345,7 @@ async def save_tools(
         """,
         tx.account_id,
         server_id,
-        list(definitions),
+        list(listed),
     )
     await tx.execute(
         """
@@ -348,16 +354,16 @@ async def save_tools(
         """,
         tx.account_id,
         server_id,
-        list(definitions),
+        list(listed),
     )
     await tx.execute(
         """
         INSERT INTO mcp_tools (account_id, server_id, name, position, live, live_hash,
             accepted, accepted_hash, accepted_by, accepted_with, accepted_at)
-        SELECT $1, $2, d.name, d.position, d.definition, d.hash,
-            CASE WHEN $6::uuid IS NOT NULL THEN d.definition END,
+        SELECT $1, $2, d.name, d.position, d.definition::json, d.hash,
+            CASE WHEN $6::uuid IS NOT NULL THEN d.definition::json END,
             CASE WHEN $6::uuid IS NOT NULL THEN d.hash END, $6, $7, $8
-        FROM unnest($3::text[], $4::json[], $5::text[]) WITH ORDINALITY
+        FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY
             AS d (name, definition, hash, position)
         ON CONFLICT (account_id, server_id, name) DO UPDATE
             SET live = excluded.live, live_hash = excluded.live_hash, position = excluded.position
@@ -366,9 +372,9 @@ async def save_tools(
         """,
         tx.account_id,
         server_id,
-        list(definitions),
-        list(definitions.values()),
-        [hashes[name] for name in definitions],
+        list(listed),
+        [each.json.decode() for each in listed.values()],
+        [each.hash for each in listed.values()],
         acceptance.user_id if acceptance else None,
         _credential(acceptance) if acceptance else None,
         acceptance.at if acceptance else None,

@@ -172,7 +172,7 @@ class Servers:
         await history.add(tx, server_id, server.status)
         # The response shows the tools, so connecting a server accepts them.
         acceptance = await _acceptance(tx, caller, now)
-        await save_definitions(tx, server_id, [], session.tools, acceptance=acceptance)
+        await save_definitions(tx, server_id, [], session.listed, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
         saved = await queries.find(tx, server_id)
@@ -277,7 +277,7 @@ class Servers:
             )
             # The definitions of a changed connection are saved, but not accepted.
             if session is not None:
-                updated = await self._health.save_tools(tx, updated, session.tools)
+                updated = await self._health.save_tools(tx, updated, session.listed)
             else:
                 updated = await self._health.update_status(tx, updated)
         return updated, await queries.tools_of(tx, server.id)

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import httpx2
 import mcp_types as types
-import orjson
 from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
@@ -34,7 +33,7 @@ from rota.mcp.errors import (
     ServerUnreachable,
 )
 from rota.mcp.messages import SPEND, Spend, measured
-from rota.mcp.model import Definition, Transport, definition_hash
+from rota.mcp.model import ListedDefinition, Transport
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
@@ -92,10 +91,8 @@ class Session:
         self._owner: asyncio.Task[None] | None = None
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self.closed = False
-        # The last list of tools as JSON, which needs a fraction of the memory of its objects, and
-        # its time on the monotonic clock.
-        self._listed: dict[str, bytes] = {}
-        self.hashes: dict[str, str] = {}
+        # The last list of tools, and its time on the monotonic clock.
+        self.listed: dict[str, ListedDefinition] = {}
         self.listed_at = float("-inf")
 
     async def open(self) -> None:
@@ -248,11 +245,6 @@ class Session:
         except (ValidationError, RuntimeError, ValueError) as error:
             raise classify_error(error, self._last_response) from None
 
-    @property
-    def tools(self) -> dict[str, Definition]:
-        """The definitions of the last list."""
-        return {name: orjson.loads(definition) for name, definition in self._listed.items()}
-
     async def list(self) -> None:
         """Fetches the current definitions of the server's tools."""
 
@@ -269,16 +261,15 @@ class Session:
 
         tools = await self._request(pages)
         with measured(self._spend):
-            listed = listing.definitions(tools)
-            # Most lists are the same as the one before.
-            self.hashes = {
-                name: self.hashes[name]
-                if definition == self._listed.get(name)
-                else definition_hash(orjson.loads(definition))
-                for name, definition in listed.items()
+            self.listed = {
+                name: self._listed(name, raw) for name, raw in listing.definitions(tools).items()
             }
-            self._listed = listed
         self.listed_at = time.monotonic()
+
+    def _listed(self, name: str, raw: bytes) -> ListedDefinition:
+        """Most definitions are the same as in the last list."""
+        before = self.listed.get(name)
+        return before if before and before.json == raw else ListedDefinition.of(raw)
 
     async def ping(self) -> None:
         async def ping(session: ClientSession) -> None:
