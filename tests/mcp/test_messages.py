@@ -70,3 +70,5 @@ def test_a_result_is_validated_against_the_version_of_the_session() -> None:
     # The SDK takes this for a method that it does not know.
     with pytest.raises(KeyError):
         methods.validate_server_result("tools/other", version, {})
+    with pytest.raises(ValueError, match="version"):
+        methods.validate_server_result("tools/list", "2020-01-01", {"tools": [tool]})

@@ -283,8 +283,9 @@ async def test_an_account_waits_after_a_slow_check(monkeypatch: pytest.MonkeyPat
         assert time.monotonic() - ended > 1.5 > others_s
         assert not (await checks.check(ME, *UNUSABLE["doubling"])).usable
         monkeypatch.setattr(schema, "MAX_WAIT_S", 0.1)
-        with pytest.raises(RateLimited):
+        with pytest.raises(RateLimited, match="too much processor time") as refused:
             await checks.check(ME, {}, {})
+        assert refused.value.headers == {"Retry-After": "2"}
     finally:
         await checks.aclose()
 

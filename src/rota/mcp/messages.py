@@ -19,6 +19,7 @@ from typing import Any
 import mcp_types as types
 from mcp.client import streamable_http
 from mcp_types import methods
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
@@ -90,6 +91,8 @@ def _validate_result(
     *,
     surface: Mapping[tuple[str, str], Any] = methods.SERVER_RESULTS,
 ) -> None:
+    if version not in KNOWN_PROTOCOL_VERSIONS:
+        raise ValueError(f"unknown protocol version {version!r}")
     _adapter(surface[method, version]).validate_python(data, by_name=False)
 
 

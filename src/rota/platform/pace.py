@@ -37,34 +37,35 @@ class Pace:
         queue = self._queues.get(account_id)
         if queue is None:
             queue = self._queues[account_id] = asyncio.Lock()
-        if queue.locked() or self._due_in(account_id):
+        if queue.locked() or self.due_in(account_id):
             await self._wait(account_id, queue)
         self.spend(account_id, cpu_s)
 
     async def _wait(self, account_id: UUID, queue: asyncio.Lock) -> None:
-        if self._due_in(account_id) > self._wait_s:
-            self._refuse(account_id)
+        if self.due_in(account_id) > self._wait_s:
+            self.refuse(account_id)
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._wait_s), queue:
                 # It is later after what others of the account have spent meanwhile.
-                while due_in := self._due_in(account_id):  # noqa: ASYNC110
+                while due_in := self.due_in(account_id):  # noqa: ASYNC110
                     await asyncio.sleep(due_in)
         except TimeoutError:
-            self._refuse(account_id)
+            self.refuse(account_id)
         finally:
             self._waited.observe(time.monotonic() - started)
 
     def spend(self, account_id: UUID, cpu_s: float) -> None:
         """Counts processor time that the account has used."""
-        due = time.monotonic() + self._due_in(account_id) + cpu_s / self._share
+        due = time.monotonic() + self.due_in(account_id) + cpu_s / self._share
         self._due.put(account_id, due)
 
-    def _due_in(self, account_id: UUID) -> float:
+    def due_in(self, account_id: UUID) -> float:
+        """The seconds until the next work of the account can begin."""
         due = self._due.get(account_id)
         return max(0.0, due - time.monotonic()) if due is not None else 0.0
 
-    def _refuse(self, account_id: UUID) -> NoReturn:
+    def refuse(self, account_id: UUID) -> NoReturn:
         self._refused.inc()
-        retry_after_s = max(1, math.ceil(self._due_in(account_id)))
+        retry_after_s = max(1, math.ceil(self.due_in(account_id)))
         raise RateLimited(self._message, retry_after_s=retry_after_s)

@@ -151,6 +151,8 @@ class SchemaChecks:
                         processes = self._slow if slow else self._fast
                         await turns.enter_async_context(processes.free)
                 except TimeoutError:
+                    if self._pace.due_in(account_id):
+                        self._pace.refuse(account_id)
                     raise _too_many() from None
                 yield processes
         finally:
@@ -178,7 +180,10 @@ class _Processes:
         if self._closed:
             raise _unavailable("closed")
         checker = self._idle.pop() if self._idle else None
-        if checker is None or checker.ended:
+        if checker is not None and checker.ended:
+            await checker.aclose()
+            checker = None
+        if checker is None:
             checker = await _Checker.start(slow=self._are_slow)
         self._busy.add(checker)
         try:
@@ -212,6 +217,30 @@ class _Outcome(NamedTuple):
     cpu_s: float
 
 
+def _start() -> tuple["subprocess.Popen[bytes]", socket.socket]:
+    """A new process and the connection to it.
+
+    Not with the event loop, which copies the memory map of this process to start another one. That
+    takes 20 ms or more in a large process.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs, contextlib.ExitStack() as failed:
+        failed.callback(ours.close)
+        process = subprocess.Popen(  # noqa: S603
+            (sys.executable, "-I", str(_PROGRAM)),
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
+            stderr=subprocess.DEVNULL,
+            env={},
+            # A signal for the service, such as the one of Ctrl-C, is not for this process. Not in a
+            # session of its own: Linux can give each session an equal share of the processors,
+            # whatever its priority (sched_autogroup).
+            process_group=0,
+        )
+        failed.pop_all()
+    return process, ours
+
+
 class _Checker:
     """A process that checks one value at a time."""
 
@@ -228,26 +257,16 @@ class _Checker:
 
     @classmethod
     async def start(cls, *, slow: bool) -> "_Checker":
-        ours, theirs = socket.socketpair()
         try:
-            with theirs:
-                # Not with the event loop, which copies the memory map of this process to start
-                # another one. That takes 20 ms or more in a large process.
-                process = subprocess.Popen(  # noqa: ASYNC220, S603
-                    (sys.executable, "-I", str(_PROGRAM)),
-                    stdin=theirs.fileno(),
-                    stdout=theirs.fileno(),
-                    stderr=subprocess.DEVNULL,
-                    env={},
-                    # A signal for the service, such as the one of Ctrl-C, is not for this process.
-                    # Not in a session of its own: Linux can give each session an equal share of
-                    # the processors, whatever its priority (sched_autogroup).
-                    process_group=0,
-                )
-            streams = await asyncio.open_connection(sock=ours)
+            process, connection = _start()
         except OSError as error:
-            ours.close()
             raise _unavailable(repr(error)) from None
+        try:
+            streams = await asyncio.open_connection(sock=connection)
+        except BaseException:
+            process.kill()
+            connection.close()
+            raise
         checker = cls(process, *streams)
         if slow:
             checker._lower_priority()
@@ -271,10 +290,11 @@ class _Checker:
 
         Then the schema is not known to be the reason.
         """
-        slow = asyncio.get_running_loop().call_later(SLOW_S, self._demote)
-        max_s = MAX_SLOW_CHECK_S if self._is_slow else MAX_CHECK_S
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(MAX_SLOW_CHECK_S if self._is_slow else MAX_CHECK_S)
+        slow = loop.call_later(SLOW_S, self._demote, limit, loop.time() + MAX_SLOW_CHECK_S)
         try:
-            async with asyncio.timeout(max_s):
+            async with limit:
                 try:
                     return await self._exchange(request)
                 except (EOFError, ConnectionError, RuntimeError):
@@ -286,7 +306,7 @@ class _Checker:
         except TimeoutError:
             # The machine is busy. How much processor time it has used is not known.
             self.reusable = False
-            return _Outcome("killed", [_TOO_MUCH], MAX_CPU_S)
+            return _Outcome("killed", [_TOO_MUCH], 0.0)
         finally:
             slow.cancel()
 
@@ -297,11 +317,12 @@ class _Checker:
         self.reusable = self.reusable and reusable
         return _Outcome(outcome, problems, cpu_s)
 
-    def _demote(self) -> None:
+    def _demote(self, limit: asyncio.Timeout, ends_at: float) -> None:
         if not self._is_slow:
             # A process cannot get its priority back, so it is not used again.
             self.reusable = False
             self._lower_priority()
+            limit.reschedule(ends_at)
 
     def _lower_priority(self) -> None:
         self._is_slow = True

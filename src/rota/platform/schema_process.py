@@ -113,7 +113,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # The service has gone if nobody reads.
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(ConnectionError):
         serve(sys.stdin.buffer, sys.stdout.buffer)
     os._exit(0)
 

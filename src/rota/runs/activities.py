@@ -96,13 +96,14 @@ class Activities:
                 if finished > fail_input.finished or not has_begun:
                     # The run goes on, and the workflow has to know from where.
                     return NextStep("think", finished, fence=task.fence)
-                run = workflow_id(fail_input.run.task_id, fail_input.run.run)
-                log.warning("run_without_progress", run=run, fence=task.fence)
             if task.status != "PENDING":
                 # Decisions are applied first, so that a retry from failure continues from them.
                 next_step = await self._loop.advance(tx, task)
                 if task.status != "RUNNING" or next_step.kind == "end":
                     return next_step
+            if fail_input.finished is not None:
+                run = workflow_id(fail_input.run.task_id, fail_input.run.run)
+                log.warning("run_without_progress", run=run, fence=task.fence)
             return await self._loop.fail(
                 tx, task, fail_input.code, fail_input.message, retryable=fail_input.retryable
             )

@@ -55,7 +55,8 @@ class TaskRun:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     return  # Cancelling the task cancels its run; the task is already CANCELLED.
-                # The worker died, or something unexpected failed. The next slice finds what it did.
+                # The worker died, or something unexpected failed. The next slice finds out what was
+                # done.
                 end = SliceEnd("again", finished, after_s=2 ** (idle % MAX_IDLE_SLICES) - 1)
                 idle += 1
             else:

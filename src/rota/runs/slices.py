@@ -137,7 +137,7 @@ class Slice:
         except BackOff as pause:
             return self._end("again", after_s=pause.seconds)
         except FencedOut:
-            # The next slice, if there is one, finds what the run does next.
+            # The next slice, if there is one, finds out what is next.
             log.info("slice_fenced_out", run=activity.info().workflow_id)
             return self._end("again")
         return self._end("end" if next_step.kind == "end" else "wait")
