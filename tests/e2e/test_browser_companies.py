@@ -210,7 +210,7 @@ async def test_an_invitation_says_what_to_do_when_it_cannot_be_used(
         await owner.post("/api/tasks", task, headers={"X-Service-Account": company})
         await tab.link("Open Acme").click()
         # The inbox opens the task that waits as soon as it has loaded.
-        await tab.page.wait_for_url(re.compile(f"/{company}(/|$)"))
+        await tab.page.wait_for_url(re.compile(rf"/{company}(\?|$)"))
 
         # The router prepares the page of a link that has the focus. It is not selected yet.
         await tab.is_live()
