@@ -59,7 +59,7 @@ def general_problems(settings: "Settings") -> Iterator[str]:
             hosts = "" if name == "redis_url" else _SEVERAL_HOSTS
             yield (
                 f"ROTA_{name.upper()} cannot be read: percent-encode special characters of the "
-                f"password: for example, write / as %2F{hosts}"
+                f"password, for example / as %2F{hosts}"
             )
     if not settings.public_url.startswith(("http://", "https://")):
         yield "ROTA_PUBLIC_URL must start with https://, or with http:// in development"
