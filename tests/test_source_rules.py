@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-WRITTEN = ("src/rota/**/*.py", "sdks/python/**/*.py", "dashboard/src/**/*.ts*", "catalog/**/*.md")
+WRITTEN = (
+    "src/rota/**/*.py",
+    "sdks/python/**/*.py",
+    "tests/**/*.py",
+    "tools/**/*.py",
+    "dashboard/src/**/*.ts*",
+    "catalog/**/*.md",
+)
 GENERATED = {"_generated", "generated", "node_modules"}
 MOST_LINES = 400
 
@@ -26,7 +33,7 @@ def test_files_have_at_most_400_lines() -> None:
 def test_no_call_unpacks_what_is_written_in_it() -> None:
     found = [
         f"{path}:{call.lineno}"
-        for path in files("src/rota/**/*.py")
+        for path in files("src/rota/**/*.py", "tests/**/*.py", "tools/**/*.py")
         for call in ast.walk(ast.parse(path.read_text()))
         if isinstance(call, ast.Call)
         for argument in call.args

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from rota.dev.stack import Stack
-from tests.load.attacks import MAX_GROWTH_MB, Attacked, Result, Setup, attacked, measure
+from tests.load.attack_target import Attacked, attacked
+from tests.load.attacks import MAX_GROWTH_MB, Result, Setup, measure
 
 SECONDS = 1.5
 # The ratio that `make attacks` measures needs a quiet machine. Without the protection against these

@@ -15,7 +15,7 @@ from rota.dev.stack import Stack
 from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.mcp.peers import Peer
 from tests.mcp.test_agents import CATALOG
-from tests.platform.test_schema import doubling
+from tests.platform.hostile_schemas import doubling
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.service import Person, Service

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rota.tasks import edits
-from tests.platform.test_schema import children, doubling
+from tests.platform.hostile_schemas import doubling
+from tests.platform.test_schema import children
 from tests.runs.runner import until
 from tests.service import Person, Service
 from tests.tasks.world import AGENT, create, newcomer, picture, place
