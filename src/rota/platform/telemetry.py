@@ -37,9 +37,10 @@ _SECRET_NAMES = re.compile(
     r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
 )
 # API keys, keys and webhook secrets of the payment processor, keys of model providers, JSON web
-# tokens, the text after "Bearer", and passwords in URLs.
+# tokens, the text after "Bearer", and passwords in URLs. Texts of clients are searched too, so each
+# alternative must take linear time: after its first characters, it finds its end or fails at once.
 _SECRET_TEXTS = re.compile(
-    r"rota_(?:[a-z0-9]{1,16}_)?[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_[\w+/=-]+|(?<!\w)sk-[\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
+    r"rota_(?:[a-z0-9]{1,16}_)?[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_[\w+/=-]+|(?<!\w)sk-[\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}"
     r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
 )
 

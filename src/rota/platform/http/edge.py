@@ -41,6 +41,8 @@ API_VERSION = "2026-11-15"
 LINGER_BYTES = 4 * 1024 * 1024
 LINGER_S = 2.0
 
+MAX_LOGGED_PATH = 1_000
+
 # The server stores an error here if it could not read the request.
 REFUSAL = "rota.refusal"
 
@@ -143,7 +145,7 @@ class Edge:
             "request",
             method=method,
             route=route,
-            path=_without_token(scope["path"]),
+            path=_without_token(scope["path"])[:MAX_LOGGED_PATH],
             status=writer.status,
             ms=round(seconds * 1000, 2),
             account=admitted.account,
