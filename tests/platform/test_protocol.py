@@ -189,6 +189,24 @@ async def test_a_refusal_waits_for_the_responses_before_it(probed: Service) -> N
     writer.close()
 
 
+async def test_what_follows_a_refused_request_is_not_collected(probed: Service) -> None:
+    """While the response before it goes on."""
+    ada = await probed.sign_in()
+    reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+    stream = f"GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ada.token}\r\n\r\n"
+    writer.write(stream.encode())
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(GET + b"bad header\r\n\r\n")
+    # More than the buffers of the sockets hold.
+    with pytest.raises(TimeoutError):
+        for _ in range(128):
+            writer.write(b"x" * 1024 * 1024)
+            async with asyncio.timeout(3):
+                await writer.drain()
+    writer.transport.abort()
+    assert (await probed.http.get("/health/live")).status_code == 200
+
+
 async def test_headers_below_the_limit_pass(probed: Service) -> None:
     line = b"X: " + b"y" * 1_000 + b"\r\n"
     response = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_100), b"\r\n")

@@ -16,6 +16,7 @@ import uvicorn
 import uvloop
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Scope
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rota.platform.errors import ApiError, HeadersTooLarge, RequestTimeout, ValidationFailed
@@ -101,6 +102,10 @@ class Protocol(HttpToolsProtocol):
         if self._refused:
             # The service reads on for a moment. Nothing here is a request any more.
             self.cycle.body += data
+            if len(self.cycle.body) > HIGH_WATER_LIMIT:
+                # Until the service reads it. A response before this one can take as long as it
+                # likes.
+                self.flow.pause_reading()
             self.cycle.message_event.set()
             return
         if not self._begun:
