@@ -16,10 +16,18 @@ async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/", "/signin", "/signin/callback?code=x", "/money", "/invitation", "/acct_1/tasks/task_1"],
-)
+SCREENS = [
+    "/",
+    "/acct_1/tasks/task_1",
+    "/invitation",
+    "/money",
+    "/signin",
+    "/signin/callback?code=x",
+    "/unsubscribe",
+]
+
+
+@pytest.mark.parametrize("path", SCREENS)
 async def test_every_screen_is_the_same_page_and_is_never_used_from_a_cache_unchecked(
     http: httpx.AsyncClient, path: str
 ) -> None:
@@ -113,7 +121,7 @@ async def test_browsers_find_the_icon_also_where_a_page_names_none(http: httpx.A
 
 
 async def test_pages_and_files_do_not_count_toward_a_limit(http: httpx.AsyncClient) -> None:
-    for path in ("/", "/favicon.svg", "/favicon.ico", "/acct_1"):
+    for path in ("/favicon.svg", "/favicon.ico", *SCREENS):
         headers = (await http.get(path)).headers
         assert headers["ratelimit-remaining"] == headers["ratelimit-limit"]
 

@@ -134,7 +134,8 @@ def create_app(
         title="Rota",
         description=DESCRIPTION,
         lifespan=lifespan,
-        # docs_routes serves the docs without loading anything from other hosts.
+        # docs_routes serves the description and the docs.
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -150,6 +151,10 @@ def create_app(
         https=settings.public_url.startswith("https://"),
     )
     add_handlers(app)
+    enums = {"Tier": [tier.name.upper() for tier in variant.tiers], "Variant": [variant.name]}
+    app.openapi = lambda: describe(  # type: ignore[method-assign]
+        app, unlimited=UNLIMITED, enums=enums
+    )
     for router in (
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
         batch_routes(parts.batches),
@@ -209,7 +214,7 @@ def create_app(
         ),
         mcp.routes(),
         a2a.routes(),
-        docs_routes("Rota"),
+        docs_routes("Rota", app.openapi),
         dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
@@ -218,10 +223,6 @@ def create_app(
         app.router.routes.extend(router.routes)
     # The server closes the streams when it stops. They would otherwise delay the shutdown.
     app.state.streams = parts.streams
-    enums = {"Tier": [tier.name.upper() for tier in variant.tiers], "Variant": [variant.name]}
-    app.openapi = lambda: describe(  # type: ignore[method-assign]
-        app, unlimited=UNLIMITED, enums=enums
-    )
     return app
 
 

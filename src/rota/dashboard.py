@@ -4,15 +4,11 @@ The pages never read the session cookie and never redirect by it. Signing in, an
 is shown, goes through the API.
 """
 
-import gzip
-import hashlib
 import json
 import mimetypes
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter
 from starlette.exceptions import HTTPException
@@ -20,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rota.auth.routing import public_router
+from rota.platform.http.files import File
 
 # The page runs only its own scripts, talks only to this service and loads nothing from elsewhere,
 # whatever text it shows. Nothing can turn text into a script: no Trusted Types policy exists.
@@ -40,41 +37,6 @@ MISSING = (
 )
 
 
-@dataclass(frozen=True)
-class File:
-    content: bytes
-    # By the name of the encoding, the smallest first.
-    compressed: dict[str, bytes]
-    media_type: str
-    etag: str
-
-    @classmethod
-    def of(cls, path: Traversable, brotli: Traversable | None) -> "File":
-        content = path.read_bytes()
-        compressed = {"br": brotli.read_bytes()} if brotli else {}
-        compressed["gzip"] = gzip.compress(content, mtime=0)
-        media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-        etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        return cls(content, compressed, media_type, etag)
-
-    def response(self, request: Request, cache_control: str) -> Response:
-        headers = {
-            **SECURITY_HEADERS,
-            "Cache-Control": cache_control,
-            "ETag": self.etag,
-            "Vary": "Accept-Encoding",
-        }
-        if request.headers.get("if-none-match") == self.etag:
-            return Response(status_code=304, headers=headers)
-        content = self.content
-        accepted = re.findall(r"[\w*]+", request.headers.get("accept-encoding", ""))
-        for encoding, compressed in self.compressed.items():
-            if encoding in accepted:
-                headers["Content-Encoding"], content = encoding, compressed
-                break
-        return Response(content, headers=headers, media_type=self.media_type)
-
-
 def dashboard_routes() -> APIRouter:
     router = public_router("Dashboard")
 
@@ -90,7 +52,7 @@ def dashboard_routes() -> APIRouter:
         found = _files().get("index.html")
         if found is None:
             return Response(MISSING, status_code=503, media_type="text/plain")
-        response = found.response(request, "no-cache")
+        response = found.response(request, "no-cache", SECURITY_HEADERS)
         # A browser that has nothing yet loads the files of the screen beside those of the page.
         if needed := _files_of_screen(request.url.path):
             response.headers["Link"] = ", ".join(f"</{each}>; rel=modulepreload" for each in needed)
@@ -100,11 +62,11 @@ def dashboard_routes() -> APIRouter:
     @router.get("/favicon.svg", include_in_schema=False)
     @router.get("/favicon.ico", include_in_schema=False)
     async def icon(request: Request) -> Response:
-        return _found("favicon.svg").response(request, "public, max-age=86400")
+        return _found("favicon.svg").response(request, "public, max-age=86400", SECURITY_HEADERS)
 
     @router.get("/assets/{name}", include_in_schema=False)
     async def asset(request: Request, name: str) -> Response:
-        return _found(f"assets/{name}").response(request, FOREVER)
+        return _found(f"assets/{name}").response(request, FOREVER, SECURITY_HEADERS)
 
     return router
 
@@ -128,7 +90,14 @@ def _files() -> dict[str, File]:
     found |= {f"assets/{path.name}": path for path in assets.iterdir()}
     # The build compresses with Brotli, which Python cannot.
     brotli = {name: found.pop(name) for name in list(found) if name.endswith(".br")}
-    return {name: File.of(path, brotli.get(f"{name}.br")) for name, path in found.items()}
+    return {
+        name: File.of(
+            path.read_bytes(),
+            mimetypes.guess_type(name)[0] or "application/octet-stream",
+            brotli=brotli[f"{name}.br"].read_bytes() if f"{name}.br" in brotli else None,
+        )
+        for name, path in found.items()
+    }
 
 
 @cache

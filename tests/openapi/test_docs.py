@@ -11,8 +11,8 @@ from rota.platform.http.docs import docs_routes
 
 @pytest.fixture
 async def http() -> httpx.AsyncClient:
-    app = FastAPI(docs_url=None)
-    app.include_router(docs_routes("Rota"))
+    app = FastAPI(docs_url=None, openapi_url=None)
+    app.include_router(docs_routes("Rota", lambda: {"info": {"title": "Rota – é"}}))
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://rota.test")
 
 
@@ -38,6 +38,19 @@ async def test_the_files_that_it_loads_are_served(
     assert response.status_code == 200
     assert response.headers["Content-Type"] == kind
     assert marker in response.text
+    # Large files that everybody can ask for.
+    assert response.headers["Content-Encoding"] == "gzip"
+
+
+async def test_the_description_is_compressed_and_not_sent_again_if_it_is_known(
+    http: httpx.AsyncClient,
+) -> None:
+    response = await http.get("/openapi.json")
+    assert response.json() == {"info": {"title": "Rota – é"}}
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Content-Encoding"] == "gzip"
+    again = await http.get("/openapi.json", headers={"If-None-Match": response.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "..%2fmain.py", "favicon-32x32.png", "x"])

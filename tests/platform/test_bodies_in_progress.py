@@ -38,3 +38,22 @@ async def test_bodies_over_the_limit_are_refused_for_this_account_only(
         assert (await other.post("/api/tasks", body)).status_code == 201
     assert (await first).status_code == 201
     assert (await writer.post("/api/tasks", body)).status_code == 201
+
+
+async def test_bodies_without_a_rate_limit_count_toward_their_address(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "MAX_IN_PROGRESS_BYTES", 5_000)
+    _, writer = await asyncio.open_connection("127.0.0.1", service.settings.port)
+    writer.write(b"POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\nx")
+
+    async def status() -> int:
+        return (await service.http.post("/webhooks/stripe", content=b"x" * 4_000)).status_code
+
+    async with asyncio.timeout(20):
+        while await status() != 429:
+            await asyncio.sleep(0.01)
+        assert (await service.http.get("/health/live")).status_code == 200
+        writer.close()
+        while await status() == 429:
+            await asyncio.sleep(0.01)

@@ -31,7 +31,15 @@ from rota.platform.http.responses import error_response, json_response
 # The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
 # The dashboard's pages and files. They are small, and served from memory.
-PAGES = ("/invitation", "/money", "/signin", "/assets", "/favicon.svg", "/favicon.ico")
+PAGES = (
+    "/assets",
+    "/favicon.ico",
+    "/favicon.svg",
+    "/invitation",
+    "/money",
+    "/signin",
+    "/unsubscribe",
+)
 AI_PREFIXES = ("/api/agents",)
 # A function of the request's scope that counts it as more than one request.
 CHARGE = "rota.charge"
@@ -87,7 +95,8 @@ class RequestGuard:
     async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
         if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
-            return Admission(self._unlimited)
+            # Not counted, but its body is.
+            return Admission(self._unlimited, client=f"ip:{self._address(scope)}")
         scope[ADDRESS] = address = self._address(scope)
         scope[CALLER] = caller = await self._caller(scope, headers)
         scope[RENEWAL] = (time.monotonic(), self._renewed)
