@@ -38,6 +38,14 @@ _MARKER = secrets.token_hex(16)
 _CODE = -32_900
 _MAX_ERROR_BYTES = 64 * 1024
 
+# Not every text about a session: a tool can reject a call because of a session of its own. Then the
+# server must not get the call again.
+_SESSION_UNKNOWN = re.compile(
+    rb"(?:\bno valid|\binvalid|\bunknown|\bexpired) (?:mcp )?session"
+    rb"|(?<!\w )\bsession(?: id)? (?:is |was |has )?(?:not found|unknown|invalid|expired|ended"
+    rb"|terminated|closed|does not exist)",
+    re.IGNORECASE,
+)
 _MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,60}")
 
 _NOT_SENT = (
@@ -91,7 +99,12 @@ class McpTransport(httpx2.AsyncBaseTransport):
             async with time_limit(self._total_s):
                 response = await self._inner.handle_async_request(request)
                 self.last_response = _summary(response)
-                self._check_status(request, response)
+                try:
+                    self._check_status(request, response)
+                except ServerError:
+                    # Otherwise its connection would stay in use.
+                    await response.aclose()
+                    raise
                 return await self._read(request, response)
         except Exception as exception:
             self.last_error = error = classify_error(exception)
@@ -137,7 +150,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         finally:
             await response.aclose()
         in_session = SESSION_HEADER in request.headers
-        if response.status_code == 400 and in_session and b"session" in body.lower():
+        if response.status_code == 400 and in_session and _SESSION_UNKNOWN.search(body):
             # Some servers respond with 400 instead of 404 when they do not know the session.
             raise SessionEnded
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request)

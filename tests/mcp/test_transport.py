@@ -1,0 +1,80 @@
+"""Error responses of tool servers: what each means for the session, and that none takes a
+connection away."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from rota.mcp.errors import ServerError
+from rota.mcp.session import Address, Timeouts
+from rota.mcp.sessions import Sessions
+from rota.mcp.transport import SessionEnded
+from rota.platform.egress import Bounds, Egress
+from tests.mcp import hostile
+from tests.mcp.peers import Peer
+
+ACCOUNT = uuid4()
+BOUNDS = Bounds(connections=4)
+
+
+@pytest.fixture
+async def sessions() -> AsyncIterator[Sessions]:
+    pool = Sessions(Egress(allow=["127.0.0.0/8"], bounds=BOUNDS), Timeouts(connect_s=10, call_s=10))
+    yield pool
+    await pool.aclose()
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+async def test_a_server_that_responded_with_errors_can_be_used_again(
+    sessions: Sessions, status: int
+) -> None:
+    async with Peer().serve() as peer:
+        session = await sessions.open(ACCOUNT, Address(peer.url, "streamable-http"))
+        peer.status = status
+        for _ in range(BOUNDS.connections + 1):
+            with pytest.raises(ServerError, match=str(status)):
+                await session.call("add", {"a": 1, "b": 2})
+        peer.status = None
+        assert (await session.call("add", {"a": 1, "b": 2})).content
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "ended"),
+    [
+        ("Bad Request: No valid session ID provided", True),
+        ("Invalid session ID", True),
+        ("Session not found", True),
+        ("session id is unknown", True),
+        ("session_id is required", False),
+        ("The checkout session has expired", False),
+        ("checkout session not found", False),
+        ("This session was completed", False),
+    ],
+)
+async def test_only_a_400_about_the_mcp_session_means_that_the_call_was_not_made(
+    sessions: Sessions, message: str, ended: bool
+) -> None:
+    async def initialize(message: dict[str, Any], writer: hostile.Writer) -> None:
+        body = hostile.result(message, hostile.INITIALIZED)
+        length = f"Content-Length: {len(body)}"
+        writer.write(hostile.head("application/json", "Mcp-Session-Id: one", length) + body)
+        await writer.drain()
+
+    async def refuse(_: dict[str, Any], writer: hostile.Writer) -> None:
+        error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": message}}
+        body = json.dumps(error).encode()
+        length = f"Content-Length: {len(body)}"
+        writer.write(hostile.head("application/json", length, status="400 Bad Request") + body)
+        await writer.drain()
+
+    async with hostile.served(hostile.mcp_handler(initialize=initialize, call=refuse)) as url:
+        session = await sessions.open(ACCOUNT, Address(url, "streamable-http"))
+        with pytest.raises(Exception) as failure:
+            await session.call("t", {})
+        assert isinstance(failure.value, SessionEnded) == ended
+        assert getattr(failure.value, "sent", True) != ended
+        await session.close()
