@@ -4,10 +4,14 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
+from rota.mcp.health import Health
+from rota.mcp.tool_calls import ToolCalls
 from rota.platform import clock
+from rota.platform.connection_shares import ShareExceeded
 from tests.mcp.conftest import accept, connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service
@@ -101,6 +105,37 @@ async def test_a_call_with_an_unknown_outcome_is_not_repeated(
     assert second.headers["Idempotent-Replayed"] == "true"
     assert second.json()["error"]["path"].endswith("/invoke")
     assert len(peer.calls) == 1
+
+
+async def test_a_call_with_an_unknown_outcome_is_not_repeated_if_its_server_cannot_be_saved(
+    person: Person, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the call was sent counts, and not what happened afterwards."""
+
+    async def refuse(*_: Any) -> None:
+        raise ShareExceeded
+
+    server = await connect(person, peer.url)
+    monkeypatch.setattr(Health, "record_failure", refuse)
+    for _ in range(2):
+        response = await call(person, server, "wait", {"seconds": 10})
+        assert response.status_code == 504
+    assert response.headers["Idempotent-Replayed"] == "true"
+    assert len(peer.calls) == 1
+
+
+async def test_a_call_before_which_the_database_failed_can_be_repeated(
+    person: Person, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise asyncpg.DiskFullError
+
+    server = await connect(person, peer.url)
+    with monkeypatch.context() as broken:
+        broken.setattr(ToolCalls, "_record", fail)
+        assert (await call(person, server, "add", SUM)).status_code == 500
+    assert (await call(person, server, "add", SUM)).status_code == 200
+    assert peer.calls == [("add", SUM)]
 
 
 async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Peer) -> None:

@@ -109,7 +109,11 @@ class ToolClient:
                 # The server did not run the call, so it is safe to repeat it in a new session.
                 return await self._call(server, tool, arguments, key, max_age_s, before_send)
         except ServerError as error:
-            await self._health.record_failure(server, error)
+            try:
+                await self._health.record_failure(server, error)
+            except Exception:
+                # The caller has to know whether the call was sent, not whether this was saved.
+                log.warning("tool_server_status_not_saved", server_id=str(server.id), exc_info=True)
             raise
 
     async def _call(

@@ -1,6 +1,7 @@
 """Calls of tools by people and programs, through the API."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -74,13 +75,22 @@ class ToolCalls:
             )
         if stored is not None:
             return stored
+        sent = False
+
+        async def before_send() -> None:
+            nonlocal sent
+            sent = True
+
         try:
-            outcome = Outcome.success(200, await self._invoke(caller, server_id, body))
-        except ApiError as error:
-            if not (isinstance(error, ToolServerFailed) and error.sent):
+            response = await self._invoke(caller, server_id, body, before_send)
+            outcome = Outcome.success(200, response)
+        except Exception as error:
+            if not sent or (isinstance(error, ToolServerFailed) and not error.sent):
                 # The tool was not called, so the same request can be sent again.
                 async with self._db.write(account_id, user_id, check_member=False) as tx:
                     await self._idempotency.release(tx, idempotency_key)
+                raise
+            if not isinstance(error, ApiError):
                 raise
             outcome = Outcome.failure(error, path)
         # The call was made, so its outcome is stored even if the user has left the company.
@@ -89,14 +99,20 @@ class ToolCalls:
         return outcome
 
     async def _invoke(
-        self, caller: Caller, server_id: UUID | None, body: InvokeTool
+        self,
+        caller: Caller,
+        server_id: UUID | None,
+        body: InvokeTool,
+        before_send: Callable[[], Awaitable[None]] | None = None,
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
         await self._check_arguments(caller, tool, body.arguments)
         await self._record(caller, server, tool, body)
         started = time.perf_counter()
         try:
-            result = await self._tool_client.call(server, tool, body.arguments)
+            result = await self._tool_client.call(
+                server, tool, body.arguments, before_send=before_send
+            )
         except DefinitionChanged as changed:
             self.forget(server)
             raise ToolNotAccepted(server, changed.tool) from None
