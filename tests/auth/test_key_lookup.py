@@ -5,16 +5,18 @@ import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
-from rota.auth import key_lookup, secrets
+from rota.auth import key_lookup, queries, secrets
 from rota.dev.stack import Stack
 from rota.limits import window
 from rota.limits.result import Ceilings
 from rota.limits.window import Window
 from rota.platform import ids
+from rota.platform.db import AccountTransaction
 from tests.agents.conftest import counted_statements
 from tests.auth.key_requests import create_key
 from tests.service import Service
@@ -182,3 +184,34 @@ async def test_forged_tokens_cost_no_look_ups(
         forged = f"{head}.{signature[::-1]}"
         assert await flood(proxied, lambda: forged, next(_addresses), 200) == {401}
     assert [text for text in statements if "signing_keys" not in text] == []
+
+
+async def test_accounts_that_a_session_cannot_select_cost_few_look_ups(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await proxied.sign_in()
+
+    async def refused() -> int:
+        headers = {"X-Service-Account": ids.to_wire("acct", uuid4())}
+        return (await person.get("/api/me", headers=headers)).status_code
+
+    with counted_statements(monkeypatch) as statements:
+        assert set(await asyncio.gather(*[refused() for _ in range(200)])) == {403}
+    assert len([text for text in statements if "members" in text]) < 100
+
+
+async def test_a_key_that_is_deleted_while_its_use_is_recorded_is_refused(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction that records it may wait for long, because the database is busy."""
+    person = await proxied.sign_in()
+    created = await create_key(person)
+    record = queries.record_key_use
+
+    async def deleted_before(tx: AccountTransaction, key_id: UUID) -> None:
+        async with proxied.owner() as owner:
+            await owner.execute("DELETE FROM api_keys WHERE id = $1", key_id)
+        await record(tx, key_id)
+
+    monkeypatch.setattr(queries, "record_key_use", deleted_before)
+    assert (await ask(proxied, created["secret"], next(_addresses))).status_code == 401

@@ -72,6 +72,11 @@ async def test_the_selected_account_does_not_matter_for_companies(service_a: Ser
     assert accepted.status_code == 200, accepted.text
     created = await person.post("/api/companies", {"name": "Mine"}, headers=headers)
     assert created.status_code == 201
+    # Nor for the user's sessions.
+    sessions = (await person.get("/api/auth/sessions", headers=headers)).json()
+    assert sessions["total"] == 1
+    assert (await person.post("/api/auth/logout", headers=headers)).status_code == 200
+    assert (await person.get("/api/me")).status_code == 401
 
 
 async def test_the_list_shows_verified_addresses_only(service_a: Service) -> None:

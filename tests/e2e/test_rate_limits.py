@@ -135,8 +135,23 @@ async def test_a_request_for_another_users_account_does_not_count_in_its_window(
     before = await remaining(ada)
     account = f"acct_{ada.user_id.hex}"
     headers = {"X-Service-Account": account, "X-Forwarded-For": next(_addresses)}
-    assert (await bob.get("/api/me", headers=headers)).status_code == 403
+    of_bob = await remaining(bob)
+    refused = await bob.get("/api/me", headers=headers)
+    assert refused.status_code == 403
     assert await remaining(ada) == before - 1
+    # Bob's credential is valid, so the request counts toward his own account.
+    assert int(refused.headers["RateLimit-Remaining"]) == of_bob - 1
+    assert await remaining(bob) == of_bob - 2
+
+
+async def test_a_key_that_names_another_account_counts_toward_its_own(limited: Service) -> None:
+    ada = await limited.sign_in()
+    key = (await ada.post("/api/keys", {"name": "one"})).json()["secret"]
+    before = await remaining(ada)
+    headers = {"X-Service-Account": f"acct_{uuid4().hex}"}
+    refused = await Person(limited, ada.subject, key).get("/api/me", headers=headers)
+    assert refused.status_code == 403
+    assert int(refused.headers["RateLimit-Remaining"]) == before - 1
 
 
 async def test_a_client_without_a_token_has_the_lowest_limit(limited: Service) -> None:

@@ -12,14 +12,7 @@ from starlette.requests import Request
 
 from rota.accounts import queries as accounts
 from rota.auth import compact, queries, secrets
-from rota.auth.authenticator import (
-    CACHE_S,
-    Authenticator,
-    bearer_token,
-    caller_with,
-    selected_company,
-    selects,
-)
+from rota.auth.authenticator import CACHE_S, Authenticator, bearer_token, caller_with
 from rota.auth.caller import Caller, Scope
 from rota.auth.compact import BadToken
 from rota.auth.errors import (
@@ -31,7 +24,9 @@ from rota.auth.errors import (
     SessionNotForPrograms,
 )
 from rota.auth.issuers import AccessGrant, Issuers, SenderConstrained
+from rota.auth.queries import AccountAccess
 from rota.auth.routing import AUTHORIZATION, allowed
+from rota.auth.selection import Callers
 from rota.auth.tokens import TYPE as SESSION_TYPE
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
@@ -59,8 +54,9 @@ class AccessTokens:
         self.audience = audience
         # What a user without an account means: in a cell, another one may have it.
         self._unknown = AccessTokenUnknownUser if cell is None else IdentityNotHere
-        self._callers: ExpiringCache[tuple[str, str | None], tuple[Caller, float]] = ExpiringCache(
-            max_items=10_000, max_age_s=CACHE_S
+        # By the token, without and with the companies of its user. None if there is no user.
+        self._callers: ExpiringCache[tuple[str, bool], tuple[Callers | None, float]] = (
+            ExpiringCache(max_items=10_000, max_age_s=CACHE_S)
         )
 
     async def authenticate(
@@ -78,38 +74,43 @@ class AccessTokens:
             return await self._authenticator.authenticate(
                 authorization, selection, address, since=since
             )
-        known = self._callers.get((text, selection)) if since is None else None
-        if known is not None and known[1] > time.time():
-            return known[0]
-        try:
-            grant = await self._issuers.verify_access(text, self.audience)
-        except SenderConstrained:
-            raise AccessTokenBound from None
-        except BadToken:
-            raise AccessTokenInvalid(self.audience) from None
-        caller = await self._caller(grant, selection)
-        self._callers.put((text, selection), (caller, grant.expires_at))
-        return caller
+        companies = selection is not None
+        known = self._callers.get((text, companies)) if since is None else None
+        if known is None or known[1] <= time.time():
+            try:
+                grant = await self._issuers.verify_access(text, self.audience)
+            except SenderConstrained:
+                raise AccessTokenBound from None
+            except BadToken:
+                raise AccessTokenInvalid(self.audience) from None
+            known = await self._find(grant, selection), grant.expires_at
+            self._callers.put((text, companies), known)
+        callers = known[0]
+        if callers is None:
+            raise self._unknown
+        return callers.select(selection)
 
-    async def _caller(self, grant: AccessGrant, selection: str | None) -> Caller:
+    async def _find(self, grant: AccessGrant, selection: str | None) -> Callers | None:
+        """None if the service has no user with the token's identity."""
         async with self._db.directory() as connection:
             user_id = await accounts.user_of_identity(connection, grant.issuer, grant.subject)
         if user_id is None:
-            raise self._unknown
+            return None
         async with self._db.read(user_id, user_id) as tx:
-            access = await queries.personal_access(tx, user_id)
-            if access is None:
+            personal = await queries.personal_access(tx, user_id)
+            if personal is None:
                 raise AccessTokenUnknownUser
-            if selection is not None and not selects(selection, user_id, "personal"):
-                access = await selected_company(tx, user_id, selection)
+            companies = await queries.company_access(tx, user_id) if selection is not None else []
         # A token that names scopes has only those of this service, perhaps none.
         allowed = frozenset(SCOPES)
-        return caller_with(
-            user_id,
-            access,
-            scopes=allowed if grant.scopes is None else allowed & grant.scopes,
-            token=f"token_{grant.digest[:32]}",
-        )
+        scopes = allowed if grant.scopes is None else allowed & grant.scopes
+
+        token = f"token_{grant.digest[:32]}"
+
+        def caller(account: AccountAccess) -> Caller:
+            return caller_with(personal.account_id, account, scopes=scopes, token=token)
+
+        return Callers(caller(personal), tuple(caller(each) for each in companies))
 
 
 def check_program(caller: Caller, path: str) -> Caller:

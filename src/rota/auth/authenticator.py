@@ -14,19 +14,18 @@ from rota.auth import queries, secrets
 from rota.auth.caller import Caller
 from rota.auth.compact import BadToken
 from rota.auth.errors import (
-    AccountNotSelectable,
     ApiKeyInvalid,
     AuthorizationMalformed,
-    CompanyAmbiguous,
     KeyOfAnotherAccount,
     SessionTokenInvalid,
 )
 from rota.auth.key_lookup import KeyLookup
-from rota.auth.queries import AccountAccess, KeyOwner
+from rota.auth.queries import AccountAccess, KeyOwner, SessionAccess
+from rota.auth.selection import Callers, selects, selects_company
 from rota.auth.tokens import SessionClaims, SessionTokens
-from rota.platform import cell, ids
+from rota.platform import cell
 from rota.platform.cache import ExpiringCache, RecentCalls, SharedCalls
-from rota.platform.db import Database, ReadConnection
+from rota.platform.db import AccountReader, Database
 from rota.platform.errors import AuthenticationFailed
 
 CACHE_S = 0.5
@@ -40,8 +39,9 @@ class Authenticator:
         self._tokens = tokens
         self._idle_days = idle_days
         self._cell = cell
-        # The key includes the user, because a session is valid only for its own user.
-        self._sessions: ExpiringCache[tuple[UUID, UUID], dict[str | None, Caller]] = ExpiringCache(
+        # The key includes the user, because a session is valid only for its own user. The callers
+        # are stored without and with the companies of the user, which most requests do not need.
+        self._sessions: ExpiringCache[tuple[UUID, UUID], dict[bool, Callers]] = ExpiringCache(
             max_items=10_000, max_age_s=CACHE_S
         )
         self._keys: ExpiringCache[bytes, Caller] = ExpiringCache(
@@ -53,13 +53,13 @@ class Authenticator:
         )
         self._key_lookup = KeyLookup(db)
         self._loading_keys: SharedCalls[bytes, Caller | None] = SharedCalls()
-        self._loading_sessions: SharedCalls[tuple[UUID, UUID, str | None], Caller] = SharedCalls()
+        self._loading_sessions: SharedCalls[tuple[UUID, UUID, bool], Callers | None] = SharedCalls()
         # Look-ups of event streams, which the streams of a credential share. A refused credential
         # is remembered for as long, so no look-up from before makes it valid again.
         self._recent_keys: RecentCalls[bytes, Caller | None] = RecentCalls(
             max_items=10_000, max_age_s=CACHE_S
         )
-        self._recent_sessions: RecentCalls[tuple[UUID, UUID, str | None], Caller] = RecentCalls(
+        self._recent_sessions: RecentCalls[tuple[UUID, UUID, bool], Callers | None] = RecentCalls(
             max_items=10_000, max_age_s=CACHE_S
         )
 
@@ -79,7 +79,7 @@ class Authenticator:
             if selection is not None and not selects(
                 selection, caller.account_id, caller.account_kind
             ):
-                raise KeyOfAnotherAccount(caller.account_id)
+                raise KeyOfAnotherAccount(caller)
             return caller
         return await self._by_session(token, selection, since)
 
@@ -108,42 +108,56 @@ class Authenticator:
         session = (claims.user_id, claims.session_id)
         if self._refused.get(session):
             raise SessionTokenInvalid
-        callers = self._sessions.get(session)
+        companies = selects_company(selection, claims.user_id)
+        cached = self._sessions.get(session)
+        if cached is None:
+            cached = {}
+            self._sessions.put(session, cached)
+        callers = cached.get(companies) if since is None else None
         if callers is None:
-            callers = {}
-            self._sessions.put(session, callers)
-        caller = callers.get(selection)
-        if caller is not None and since is None:
-            return caller
 
-        def load() -> Coroutine[Any, Any, Caller]:
-            return self._load_session_caller(claims, selection)
+            def load() -> Coroutine[Any, Any, Callers | None]:
+                return self._load_session_callers(claims, companies)
 
-        if since is None:
-            caller = await self._loading_sessions.run((*session, selection), load)
-        else:
-            caller = await self._recent_sessions.run((*session, selection), since, load)
-        if self._refused.get(session):
-            raise SessionTokenInvalid
-        if since is None:
-            # A look-up that streams share can be older than this one.
-            callers[selection] = caller
-        return caller
+            key = (*session, companies)
+            if since is None:
+                callers = await self._loading_sessions.run(key, load)
+            else:
+                callers = await self._recent_sessions.run(key, since, load)
+            if callers is None or self._refused.get(session):
+                raise SessionTokenInvalid
+            if since is None:
+                # A look-up that streams share can be older than this one.
+                cached[companies] = callers
+        return callers.select(selection)
 
-    async def _load_session_caller(self, claims: SessionClaims, selection: str | None) -> Caller:
+    async def _load_session_callers(self, claims: SessionClaims, companies: bool) -> Callers | None:
+        """None if the session has ended."""
         user_id = claims.user_id
         async with self._db.read(user_id, user_id) as tx:
-            found = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
-            if found is None:
-                self._refused.put((user_id, claims.session_id), True)
-                raise SessionTokenInvalid
-            access, record_use = found
-            if selection is not None and not selects(selection, user_id, "personal"):
-                access = await selected_company(tx, user_id, selection)
-        if record_use:
+            found = await self._find_session(tx, claims, companies)
+        if found is not None and found[0].record_use:
             async with self._db.write(user_id, user_id) as tx:
                 await queries.record_seen(tx, user_id, claims.session_id)
-        return caller_with(user_id, access, scopes=None, session_id=claims.session_id)
+                # This may have waited, and the session has ended.
+                found = await self._find_session(tx, claims, companies)
+        if found is None:
+            self._refused.put((user_id, claims.session_id), True)
+            return None
+
+        def caller(account: AccountAccess) -> Caller:
+            return caller_with(user_id, account, scopes=None, session_id=claims.session_id)
+
+        session, accounts = found
+        return Callers(caller(session.personal), tuple(caller(each) for each in accounts))
+
+    async def _find_session(
+        self, tx: AccountReader, claims: SessionClaims, companies: bool
+    ) -> tuple[SessionAccess, list[AccountAccess]] | None:
+        found = await queries.session_access(tx, claims.user_id, claims.session_id, self._idle_days)
+        if found is None:
+            return None
+        return found, await queries.company_access(tx, claims.user_id) if companies else []
 
     async def _by_key(self, secret: str, address: str | None, since: float | None) -> Caller:
         named = secrets.cell_of(secret)
@@ -182,11 +196,13 @@ class Authenticator:
         """None if the key is expired, or its creator has left the account."""
         async with self._db.read(owner.account_id, owner.user_id) as tx:
             access = await queries.key_access(tx, owner)
-        if access is None:
-            return None
-        if access.record_use:
+        if access is not None and access.record_use:
             async with self._db.write(owner.account_id, owner.user_id, check_member=False) as tx:
                 await queries.record_key_use(tx, owner.key_id)
+                # This may have waited, and the key is gone.
+                access = await queries.key_access(tx, owner)
+        if access is None:
+            return None
         return caller_with(owner.user_id, access.account, scopes=access.scopes, key_id=owner.key_id)
 
 
@@ -197,22 +213,6 @@ def bearer_token(authorization: str | None) -> str:
     if scheme.lower() != "bearer" or not token:
         raise AuthorizationMalformed
     return token
-
-
-def selects(selection: str, account_id: UUID, kind: str) -> bool:
-    return selection == kind or selection == ids.to_wire("acct", account_id)
-
-
-async def selected_company(
-    connection: ReadConnection, user_id: UUID, selection: str
-) -> AccountAccess:
-    companies = await queries.company_access(connection, user_id)
-    matching = [c for c in companies if selects(selection, c.account_id, "company")]
-    if len(matching) > 1:
-        raise CompanyAmbiguous(len(matching))
-    if not matching:
-        raise AccountNotSelectable
-    return matching[0]
 
 
 def caller_with(

@@ -1,6 +1,5 @@
 """The errors of authentication and of API keys."""
 
-from uuid import UUID
 
 from rota.auth.caller import Caller, Scope
 from rota.platform import ids
@@ -171,32 +170,41 @@ class SessionNotFound(NotFound):
 
 
 class SelectionRefused(Forbidden):
-    """The session is valid, but X-Service-Account selects no account of its user."""
+    """The credential is valid, but X-Service-Account selects no account that it can use."""
+
+    def __init__(self, caller: Caller, message: str) -> None:
+        super().__init__(message)
+        # Without the selection: of a key in its account, and otherwise in the personal account. The
+        # request counts toward this account.
+        self.caller = caller
 
 
 class AccountNotSelectable(SelectionRefused):
     """One message for accounts of others and for accounts that do not exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(
+            caller,
             "You are not a member of the account in X-Service-Account. "
-            "GET /api/me lists your accounts."
+            "GET /api/me lists your accounts.",
         )
 
 
 class CompanyAmbiguous(SelectionRefused):
-    def __init__(self, companies: int) -> None:
+    def __init__(self, caller: Caller, companies: int) -> None:
         super().__init__(
+            caller,
             f"You belong to several companies ({companies}). Send the ID of one in "
-            "X-Service-Account. GET /api/me lists them."
+            "X-Service-Account. GET /api/me lists them.",
         )
 
 
-class KeyOfAnotherAccount(Forbidden):
-    def __init__(self, account_id: UUID) -> None:
+class KeyOfAnotherAccount(SelectionRefused):
+    def __init__(self, caller: Caller) -> None:
         super().__init__(
+            caller,
             "This API key does not belong to the account in X-Service-Account. "
-            f"It belongs to {ids.to_wire('acct', account_id)}."
+            f"It belongs to {ids.to_wire('acct', caller.account_id)}.",
         )
 
 

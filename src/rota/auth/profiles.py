@@ -29,7 +29,7 @@ class Profiles:
         account = next((a for a in accounts if a.id == caller.account_id), None)
         if account is None:
             # The membership ended while the authenticator still had the caller cached.
-            raise AccountNotSelectable
+            raise AccountNotSelectable(caller)
         # An API key shows only its own account, not the other accounts of its creator.
         visible = [account] if caller.session_id is None else accounts
         return CallerProfile(user, account, visible)

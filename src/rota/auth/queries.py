@@ -42,6 +42,13 @@ class KeyAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionAccess:
+    personal: AccountAccess
+    # Whether its use should be recorded, which is once a minute.
+    record_use: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ApiKey:
     id: UUID
     name: str
@@ -187,9 +194,9 @@ async def personal_access(connection: ReadConnection, user_id: UUID) -> AccountA
 
 async def session_access(
     connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
-) -> tuple[AccountAccess, bool] | None:
-    """`is_session_active` and `personal_access` in one query, for most requests. Also whether the
-    use of the session should be recorded, which is once a minute."""
+) -> SessionAccess | None:
+    """`is_session_active` and `personal_access` in one query, for most requests. None if the
+    session has ended."""
     row = await connection.fetchrow(
         """
         SELECT a.tier, s.last_seen_at IS NULL OR s.last_seen_at < now() - interval '1 minute'
@@ -207,7 +214,8 @@ async def session_access(
     if row is None:
         return None
     tier = row["tier"]
-    return AccountAccess(user_id, "personal", "owner", tier, tier), row["record_use"]
+    personal = AccountAccess(user_id, "personal", "owner", tier, tier)
+    return SessionAccess(personal, row["record_use"])
 
 
 async def company_access(connection: ReadConnection, user_id: UUID) -> list[AccountAccess]:

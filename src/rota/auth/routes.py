@@ -18,6 +18,7 @@ from rota.auth.routing import (
     ADDRESS,
     AnyCaller,
     SessionCaller,
+    UserRoute,
     allowed,
     public_router,
     secured_router,
@@ -144,7 +145,7 @@ def sign_in_routes(
 
 
 def session_routes(sessions: Sessions, cookies: Cookies) -> APIRouter:
-    router = secured_router("Auth")
+    router = secured_router("Auth", UserRoute)
 
     @router.get("/api/auth/sessions", summary="List sessions")
     async def list_sessions(caller: SessionCaller) -> SessionsResponse:

@@ -20,6 +20,7 @@ from rota.auth.errors import (
     OwnerRequired,
     PersonalRequired,
     ScopeMissing,
+    SelectionRefused,
     SessionRequired,
 )
 from rota.auth.rights import ACTIONS, Right
@@ -64,6 +65,16 @@ async def renewed_caller(scope: AsgiScope) -> Caller:
 class SecuredRoute(Route):
     def admit(self, scope: AsgiScope) -> None:
         caller_of(scope)
+
+
+class UserRoute(SecuredRoute):
+    """A route that does not need the selected account: it is about the user alone, or its path
+    names the account. X-Service-Account may name an account that the user has lost."""
+
+    def admit(self, scope: AsgiScope) -> None:
+        if isinstance(refused := scope.get(CALLER), SelectionRefused):
+            scope[CALLER] = refused.caller
+        super().admit(scope)
 
 
 def secured_router(tag: str, route_class: type[SecuredRoute] = SecuredRoute) -> APIRouter:

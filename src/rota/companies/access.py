@@ -1,26 +1,16 @@
-"""Who can use the routes of companies and invitations.
-
-The path selects the company, or the route is about the user alone. So X-Service-Account does not
-matter here, even if it names an account that the user has lost.
-"""
+"""Who can use the routes of companies and invitations: the path selects the company, or the route
+is about the user alone."""
 
 from starlette.requests import Request
 from starlette.types import Scope
 
-from rota.auth.actor import act_as
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.errors import AccountNotSelectable, SelectionRefused, SessionRequired
+from rota.auth.errors import AccountNotSelectable, SessionRequired
 from rota.auth.rights import Right
-from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, SecuredRoute, allowed, caller_of
+from rota.auth.routing import AUTHORIZATION, allowed, caller_of
 from rota.companies.errors import CompanyNotFound
 from rota.platform import ids
-
-
-class CompanyRoute(SecuredRoute):
-    def admit(self, scope: Scope) -> None:
-        if not isinstance(scope.get(CALLER), SelectionRefused):
-            super().admit(scope)
 
 
 class as_user(allowed):  # noqa: N801
@@ -42,13 +32,9 @@ class as_user(allowed):  # noqa: N801
 
     async def _select(self, scope: Scope, selection: str) -> Caller:
         """The Caller in this account, as it is after the body was read."""
-        refused = isinstance(scope.get(CALLER), SelectionRefused)
-        if not refused and caller_of(scope).session_id is None:
+        if caller_of(scope).session_id is None:
             raise SessionRequired
-        caller = await self._authenticator.authenticate(scope.get(AUTHORIZATION), selection)
-        # The request guard did not know the caller if the selection was refused.
-        act_as(caller, scope[ADDRESS])
-        return caller
+        return await self._authenticator.authenticate(scope.get(AUTHORIZATION), selection)
 
 
 class in_company(as_user):  # noqa: N801

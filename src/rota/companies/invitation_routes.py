@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import secured_router
+from rota.auth.routing import UserRoute, secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.companies import invitation_schemas as schemas
-from rota.companies.access import CompanyRoute, as_user, in_company
+from rota.companies.access import as_user, in_company
 from rota.companies.invitation_schemas import (
     CreateInvitation,
     InvitationsResponse,
@@ -45,7 +45,7 @@ Token = Annotated[
 
 
 def invitation_routes(invitations: Invitations, authenticator: Authenticator) -> APIRouter:
-    router = secured_router("Companies", CompanyRoute)
+    router = secured_router("Companies", UserRoute)
     User = Annotated[Caller, Depends(as_user(authenticator))]  # noqa: N806
     Manager = Annotated[Caller, Depends(in_company(authenticator, right="members"))]  # noqa: N806
 

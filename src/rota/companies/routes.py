@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import secured_router
+from rota.auth.routing import UserRoute, secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.companies import schemas
-from rota.companies.access import CompanyRoute, as_user, in_company
+from rota.companies.access import as_user, in_company
 from rota.companies.members import Members
 from rota.companies.schemas import (
     CompanyResponse,
@@ -42,7 +42,7 @@ UserId = Annotated[
 def company_routes(
     companies: Companies, members: Members, authenticator: Authenticator
 ) -> APIRouter:
-    router = secured_router("Companies", CompanyRoute)
+    router = secured_router("Companies", UserRoute)
     User = Annotated[Caller, Depends(as_user(authenticator))]  # noqa: N806
     Joined = Annotated[Caller, Depends(in_company(authenticator))]  # noqa: N806
     Manager = Annotated[Caller, Depends(in_company(authenticator, right="members"))]  # noqa: N806

@@ -17,6 +17,7 @@ from rota.auth.actor import act_as
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.cookies import Cookies
+from rota.auth.errors import SelectionRefused
 from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, RENEWAL
 from rota.limits.client import client_ip, direct_client
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
@@ -100,12 +101,14 @@ class RequestGuard:
         scope[ADDRESS] = address = self._address(scope)
         scope[CALLER] = caller = await self._caller(scope, headers)
         scope[RENEWAL] = (time.monotonic(), self._renewed)
-        act_as(caller, address)
+        # A valid credential counts toward its account, also if it selects one that it cannot use.
+        known = caller.caller if isinstance(caller, SelectionRefused) else caller
+        act_as(known, address)
         ai = is_below(path, self._ai_prefixes)
-        if isinstance(caller, Caller):
-            ceilings = self._ceilings_of(caller.tier)
-            key = f"acct:{caller.account_id.hex}"
-            account = ids.to_wire("acct", caller.account_id)
+        if isinstance(known, Caller):
+            ceilings = self._ceilings_of(known.tier)
+            key = f"acct:{known.account_id.hex}"
+            account = ids.to_wire("acct", known.account_id)
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
