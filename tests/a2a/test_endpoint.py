@@ -272,6 +272,13 @@ async def test_requests_are_counted(endpoints: Service, somebody: Person, secret
     info = answer.json()["error"]["details"][0]["metadata"]
     assert info["code"] == "RATE_LIMIT_EXCEEDED"
     assert info["retryAfterSeconds"] == answer.headers["Retry-After"]
+    # The card of an agent is a page of its own, outside the protocol.
+    for _ in range(ceiling):
+        card = await rest(endpoints, secret, "/writer/.well-known/agent-card.json")
+        if card.status_code == 429:
+            break
+    assert card.json()["error"].keys() == {"message", "code"}
+    assert len(card.headers.get_list("Retry-After")) == 1
 
 
 async def test_without_the_sdk_the_service_says_what_to_install(

@@ -143,7 +143,10 @@ def a2a_routes(
         _check(program, request.scope)
         context = contexts.build(request)
         context.tenant = request.path_params["tenant"]
-        card = agent_card_to_dict(await handler.card(context))
+        try:
+            card = agent_card_to_dict(await handler.card(context))
+        except RequestLimit as refused:
+            return refused.response
         return json_response(200, card, {"Cache-Control": "private, max-age=60"})
 
     # The second is where clients look that have the URL of the endpoint.

@@ -112,7 +112,7 @@ class RequestGuard:
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
-        answer = None if result.allowed else _too_many_requests(result)
+        answer = None if result.allowed else _too_many_requests(result.reset_s)
         if answer is None and self._is_question(path, headers):
             # The router looks for the cell that knows the caller.
             answer = (
@@ -184,7 +184,7 @@ async def charge(scope: Scope, requests: int) -> Response | None:
     if requests == 1:
         return None
     result: LimitResult = await scope[CHARGE](requests)
-    return None if result.allowed else _too_many_requests(result)
+    return None if result.allowed else _too_many_requests(result.reset_s)
 
 
 class RequestLimit(RateLimited):
@@ -192,6 +192,7 @@ class RequestLimit(RateLimited):
 
     def __init__(self, reset_s: int) -> None:
         super().__init__(too_many(reset_s), retry_after_s=reset_s)
+        self.response = _too_many_requests(reset_s)
 
 
 async def charge_as_ai(scope: Scope) -> None:
@@ -210,11 +211,6 @@ def too_many(reset_s: int) -> str:
     return f"Too many requests. Wait {reset_s} s before the next one."
 
 
-def _too_many_requests(result: LimitResult) -> Response:
-    body = {
-        "error": {
-            "message": too_many(result.reset_s),
-            "code": "RATE_LIMIT_EXCEEDED",
-        }
-    }
+def _too_many_requests(reset_s: int) -> Response:
+    body = {"error": {"message": too_many(reset_s), "code": RequestLimit.code}}
     return json_response(429, body)
