@@ -96,6 +96,8 @@ const backFromCheckout = createRoute({
     const { account } = await signedIn(location.href);
     const paying = pendingPayment()?.account;
     const params = { account: paying ?? rememberedAccount() ?? account.id };
+    // It was read for no account, so it is about the personal one.
+    queryClient.removeQueries({ queryKey: meQuery.queryKey });
     throw redirect({ to: '/$account/money', params, search });
   },
 });
