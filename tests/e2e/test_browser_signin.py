@@ -1,5 +1,6 @@
 """Signing in through the identity provider, coming back to the right page, and signing out."""
 
+import re
 from urllib.parse import quote
 
 from playwright.async_api import expect
@@ -23,6 +24,13 @@ async def test_a_person_signs_in_on_the_page_that_was_asked_for_and_signs_out(
     [cookie] = [each for each in await tab.context.cookies() if each.get("httpOnly")]
     assert cookie.get("value", "-") not in readable
     assert "token" not in readable.lower()
+    # Without an answer, the session lives on, and the page says so.
+    tab.expect_error("ERR_FAILED")
+    await tab.page.route("**/api/auth/logout", lambda route: route.abort())
+    await tab.select("Account and settings", "Sign out")
+    await tab.says(re.compile("You may still be signed in"))
+    assert tab.page.url == tab.origin + asked
+    await tab.page.unroute("**/api/auth/logout")
     await tab.sign_out()
     assert tab.path == "/signin"
     assert not [each for each in await tab.context.cookies() if each.get("httpOnly")]

@@ -97,7 +97,15 @@ export function EraseCard({ account }: { account: Account }) {
           {isOld && (
             <Notice tone="wait">
               {strings.signInAgain}{' '}
-              <Button onClick={() => void signOut()}>{strings.toSignIn}</Button>
+              <Button
+                onClick={() => {
+                  // A message would be behind the dialog.
+                  setAsking(false);
+                  void signOut();
+                }}
+              >
+                {strings.toSignIn}
+              </Button>
             </Notice>
           )}
         </ConfirmDialog>

@@ -10,6 +10,7 @@ import { Logo } from '../ui/Logo';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { SafeText, visible } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
+import { ToastRegion } from '../ui/toast';
 import { accept, receivedQuery } from './data';
 import { failureOf } from './failure';
 import { strings } from './strings';
@@ -36,6 +37,7 @@ export function InvitationPage() {
           <Ended title={strings.missingTitle} hint={strings.missingHint} />
         )}
       </div>
+      <ToastRegion />
     </main>
   );
 }

@@ -35,7 +35,7 @@ export function SnoozeMenu({ onSnoozed, large }: { onSnoozed: () => void; large:
       toast(snoozedUntil ? strings.snoozed : strings.unsnoozed);
       if (snoozedUntil) onSnoozed();
     },
-    onError: (error) => toast(<SafeText>{error.message}</SafeText>),
+    onError: (error) => toast(<SafeText>{error.message}</SafeText>, 'alert'),
   });
   const choices = snoozeChoices(new Date(), data.review.expiresAt);
   return (

@@ -5,5 +5,6 @@ export const strings = {
   unreachable: 'Cannot be reached at the moment',
   finishing: 'Signing in…',
   again: 'Start again',
+  notSignedOut: (why: string) => `You may still be signed in. ${why}`,
   none: 'No identity provider is configured. Ask the operator to set ROTA_OIDC_ISSUERS.',
 };

@@ -1,20 +1,24 @@
 import { type ReactNode, useSyncExternalStore } from 'react';
-import { Icon } from './Icon';
+import { Icon, type IconName } from './Icon';
 
 /** One short message at a time, about something that was just done. */
-let current: ReactNode = null;
+let current: { message: ReactNode; icon: IconName } | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 
-export function toast(message: ReactNode): void {
+export function toast(message: ReactNode, icon: IconName = 'check'): void {
+  show({ message, icon });
+  timer = setTimeout(() => show(null), 6_000);
+}
+
+function show(next: typeof current): void {
   clearTimeout(timer);
-  current = message;
-  timer = setTimeout(() => toast(null), 6_000);
+  current = next;
   for (const listener of listeners) listener();
 }
 
 export function ToastRegion() {
-  const message = useSyncExternalStore(
+  const shown = useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -23,10 +27,10 @@ export function ToastRegion() {
   );
   return (
     <div role="status" aria-live="polite">
-      {message && (
+      {shown && (
         <div className="toast">
-          <Icon name="check" />
-          <span>{message}</span>
+          <Icon name={shown.icon} />
+          <span>{shown.message}</span>
         </div>
       )}
     </div>

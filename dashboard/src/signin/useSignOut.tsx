@@ -1,16 +1,29 @@
+import { errors } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { forgetDrafts } from '../review/drafts';
+import { SafeText } from '../ui/SafeText';
+import { toast } from '../ui/toast';
 import { noteSignOut } from './renewal';
+import { strings } from './strings';
 
 /** Ends the session. After the next sign-in, the browser goes to `next`. */
 export function useSignOut(next?: string) {
   const cache = useQueryClient();
   const navigate = useNavigate();
   return async () => {
-    await api.auth.logout().catch(() => undefined);
+    try {
+      await api.auth.logout();
+    } catch (error) {
+      // Only a session that has ended already needs no end. Otherwise the cookie still works.
+      if (!(error instanceof errors.AuthenticationError)) {
+        const why = error instanceof Error ? error.message : String(error);
+        toast(<SafeText>{strings.notSignedOut(why)}</SafeText>, 'alert');
+        return;
+      }
+    }
     noteSignOut();
     // First the page goes, then its data: a page that is still there would ask for it again.
     await navigate({ to: '/signin', search: next ? { next } : {} });
