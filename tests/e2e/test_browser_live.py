@@ -109,11 +109,26 @@ async def test_without_a_network_nothing_is_decided_now_or_later(tab: Tab, offic
     await approve.click()
     alert = tab.page.get_by_role("alert")
     await expect(alert).to_contain_text("Not sent: no connection. Nothing was decided.")
+    # What was typed for a rejection stays, whatever happens to the request.
+    await tab.press("Reject")
+    reason = tab.dialog.get_by_role("textbox", name="Reason")
+    await reason.fill("She has been helped.")
+    await tab.press("Reject", inside=tab.dialog)
+    await expect(tab.dialog.get_by_role("alert")).to_contain_text("Nothing was decided.")
+    await expect(reason).to_have_value("She has been helped.")
     await tab.context.set_offline(False)
     await expect(tab.page.get_by_text("Nothing can be decided until")).to_have_count(0)
     assert (await office.runner.review(person, task))["state"] == "pending"
-    asked = tab.asked_for(lambda path: path.endswith("/approve"))
-    assert [request.failure is not None for request in asked] == [True]
+    asked = tab.asked_for(lambda path: path.endswith(("/approve", "/reject")))
+    assert [request.failure is not None for request in asked] == [True, True]
+    tab.expect_error("status of 409")
+    stale = {"error": {"code": "STALE_REVIEW", "message": "The review has changed."}}
+    await tab.page.route("**/reject", lambda route: route.fulfill(status=409, json=stale))
+    await tab.press("Reject", inside=tab.dialog)
+    await expect(tab.dialog).to_have_count(0)
+    await tab.press("Reject")
+    await expect(reason).to_have_value("She has been helped.")
+    await tab.press("Cancel", inside=tab.dialog)
     # The person decides again, and only that counts.
     await approve.click()
     await tab.says("Approved. Ticket Responder continues.")

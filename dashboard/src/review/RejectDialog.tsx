@@ -4,6 +4,7 @@ import { Dialog } from '../ui/Dialog';
 import { Check, Field, TextArea } from '../ui/Field';
 import { usd } from '../ui/format';
 import { Kbd } from '../ui/Kbd';
+import { ErrorNotice } from '../ui/Notice';
 import { budgetLeft } from './data';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
@@ -13,21 +14,24 @@ const MAX_REASON = 2_000;
 /** A reason, and what the task does next. A run that has not started cannot continue. */
 export function RejectDialog({
   then,
+  reason,
+  onReason,
   onClose,
   onReject,
 }: {
   then: 'stop' | 'continue';
+  reason: string;
+  onReason: (reason: string) => void;
   onClose: () => void;
-  onReject: (reason: string, resume: boolean) => void;
+  onReject: (resume: boolean) => void;
 }) {
-  const { data, busy } = useReviewView();
-  const [reason, setReason] = useState('');
+  const { data, state, busy } = useReviewView();
   const [resume, setResume] = useState(then === 'continue');
   const canContinue = data.review.gate !== 'run';
   const left = budgetLeft(data.task);
   const tooLong = Array.from(reason).length > MAX_REASON;
   const submit = () => {
-    if (!tooLong && !busy) onReject(reason, resume);
+    if (!tooLong && !busy) onReject(resume);
   };
   return (
     <Dialog
@@ -60,7 +64,7 @@ export function RejectDialog({
             {...control}
             rows={3}
             value={reason}
-            onChange={(event) => setReason(event.target.value)}
+            onChange={(event) => onReason(event.target.value)}
           />
         )}
       </Field>
@@ -97,6 +101,7 @@ export function RejectDialog({
           />
         </fieldset>
       )}
+      {state.rejection.error && <ErrorNotice error={state.rejection.error} />}
     </Dialog>
   );
 }

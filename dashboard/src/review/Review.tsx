@@ -1,4 +1,4 @@
-import type { DecisionResponse, Shaping } from '@rota/sdk';
+import { type DecisionResponse, errors, type Shaping } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -69,6 +69,7 @@ export function Review({
   children: ReactNode;
 }) {
   const [dialog, setDialog] = useState<'stop' | 'continue' | 'hidden' | null>(null);
+  const [reason, setReason] = useState('');
   const agent = useAgent(data.task.assignedAgent).displayName;
   const { content, seen, readOn } = useSeen(fingerprint(data.review));
   const told = useTold();
@@ -96,16 +97,19 @@ export function Review({
       },
     });
   };
-  const reject = (reason: string, resume: boolean) =>
+  const reject = (resume: boolean) =>
     state.rejection.mutate(
       { reason, resume },
       {
         onSuccess: ({ task }) => {
+          setDialog(null);
+          setReason('');
           told(resume ? strings.rejectedContinue(agent) : strings.rejected, task.id);
           arrivesAlone();
           onDone();
         },
-        onSettled: () => setDialog(null),
+        // The review that waits now has to be seen first. The reason stays for it.
+        onError: (error) => error instanceof errors.ConflictError && setDialog(null),
       },
     );
   const view = {
@@ -119,7 +123,10 @@ export function Review({
     readOn,
     busy,
     onApprove: () => (hiddenInReview(data) ? setDialog('hidden') : approve()),
-    onReject: setDialog,
+    onReject: (then: 'stop' | 'continue') => {
+      state.rejection.reset();
+      setDialog(then);
+    },
   };
   return (
     <ReviewContext value={view}>
@@ -141,7 +148,13 @@ export function Review({
         </Dialog>
       )}
       {(dialog === 'stop' || dialog === 'continue') && (
-        <RejectDialog then={dialog} onClose={() => setDialog(null)} onReject={reject} />
+        <RejectDialog
+          then={dialog}
+          reason={reason}
+          onReason={setReason}
+          onClose={() => setDialog(null)}
+          onReject={reject}
+        />
       )}
     </ReviewContext>
   );
