@@ -105,7 +105,11 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
             await other.page.set_viewport_size(DESKTOP)
             await picture(other, "invitation-1280")
             await other.page.set_viewport_size(PHONE)
-        await other.press("Accept invitation")
+        # A request that fails behind the page does not take the link away.
+        tab.expect_error("429")
+        await tab.page.route("**/api/me", lambda route: route.fulfill(status=429))
+        async with tab.page.expect_response("**/api/me"):
+            await other.press("Accept invitation")
         await other.page.wait_for_url(re.compile(f"{company}/?$"))
         await other.page.set_viewport_size(DESKTOP)
         for request in other.requests:
@@ -114,6 +118,8 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
 
         # The owner sees it without reloading, and lets the colleague approve.
         await tab.sees("2 of 10 seats used")
+        await tab.page.unroute("**/api/me")
+        await expect(fresh).to_contain_text(token)
         await tab.press("Done")
         await tab.sees("No open invitations.")
         await expect(approves(tab, address)).to_have_text("No")

@@ -25,8 +25,8 @@ const route = getRouteApi('/$account/settings/$section');
 /** Who did what. Members of a company who are not owners or admins do not have this page. */
 export function AuditTrail() {
   const { data: me, error } = useQuery(meQuery);
-  if (error) return <ErrorNotice error={error} />;
-  return me ? <Trail me={me} /> : <Loading />;
+  if (me) return <Trail me={me} />;
+  return error ? <ErrorNotice error={error} /> : <Loading />;
 }
 
 function Trail({ me }: { me: MeResponse }) {

@@ -13,9 +13,8 @@ import { strings } from './strings';
 /** How long the account keeps its data, its export and its erasure. */
 export function Data() {
   const { data: me, error } = useQuery(meQuery);
-  if (error) return <ErrorNotice error={error} />;
-  if (!me) return <Loading />;
-  return <OfAccount account={me.account} />;
+  if (me) return <OfAccount account={me.account} />;
+  return error ? <ErrorNotice error={error} /> : <Loading />;
 }
 
 function OfAccount({ account }: { account: MeResponse['account'] }) {

@@ -25,8 +25,8 @@ function unset({ retention, retentionInEffect }: PoliciesResponse, kind: keyof F
 
 export function RetentionCard({ role }: { role: Role }) {
   const { data, error } = useQuery(policiesQuery);
-  if (error) return <ErrorNotice error={error} />;
-  return data ? <Stored role={role} stored={data} /> : <Loading />;
+  if (data) return <Stored role={role} stored={data} />;
+  return error ? <ErrorNotice error={error} /> : <Loading />;
 }
 
 function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {

@@ -46,8 +46,7 @@ function Received({ token }: { token: string }) {
   const { me } = route.useRouteContext();
   const { data, error } = useQuery(receivedQuery(token));
   if (error && failureOf(error) === 'gone') return <Gone />;
-  if (error) return <ErrorNotice error={error} />;
-  if (!data) return <Loading />;
+  if (!data) return error ? <ErrorNotice error={error} /> : <Loading />;
   const joined = me.accounts.find((account) => account.id === data.accountId);
   if (joined) return <Joined account={joined} />;
   return <Offer token={token} invitation={data} user={me.user} />;

@@ -22,8 +22,8 @@ import { strings } from './strings';
 /** The members of a company. Personal accounts do not have this page. */
 export function Members() {
   const { data: me, error } = useQuery(meQuery);
-  if (error) return <ErrorNotice error={error} />;
-  return me ? <OfCompany me={me} /> : <Loading />;
+  if (me) return <OfCompany me={me} />;
+  return error ? <ErrorNotice error={error} /> : <Loading />;
 }
 
 function OfCompany({ me: { user, account } }: { me: MeResponse }) {

@@ -24,9 +24,8 @@ export function Notifications() {
   const { data: me, error } = useQuery(meQuery);
   const found = useQuery(notificationsQuery);
   const failed = error ?? found.error;
-  if (failed) return <ErrorNotice error={failed} />;
-  if (!me || !found.data) return <Loading />;
-  return <OfPerson account={me.account.name} stored={found.data} />;
+  if (me && found.data) return <OfPerson account={me.account.name} stored={found.data} />;
+  return failed ? <ErrorNotice error={failed} /> : <Loading />;
 }
 
 function OfPerson({ account, stored }: { account: string; stored: NotificationsResponse }) {

@@ -24,9 +24,8 @@ export function Policies() {
   const { data: me, error } = useQuery(meQuery);
   const found = useQuery(policiesQuery);
   const failed = error ?? found.error;
-  if (failed) return <ErrorNotice error={failed} />;
-  if (!me || !found.data) return <Loading />;
-  return <OfAccount me={me} stored={found.data.approvals} />;
+  if (me && found.data) return <OfAccount me={me} stored={found.data.approvals} />;
+  return failed ? <ErrorNotice error={failed} /> : <Loading />;
 }
 
 function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: AccountApprovals }) {

@@ -79,8 +79,7 @@ function Past({ review }: { review: PastReview }) {
 
 export function ReviewsTab({ task }: { task: Task }) {
   const { data, error } = useQuery(reviewQuery(task.id));
-  if (error) return <ErrorNotice error={error} />;
-  if (!data) return <Loading />;
+  if (!data) return error ? <ErrorNotice error={error} /> : <Loading />;
   const { review } = data;
   const waits = review.state === 'pending';
   return (

@@ -37,8 +37,7 @@ function Asked({ token }: { token: string }) {
     queryFn: () => api.notifications.getUnsubscribe(token),
   });
   const turnOff = useMutation({ mutationFn: () => api.notifications.unsubscribe(token) });
-  if (error) return <ErrorNotice error={error} />;
-  if (!data) return <Loading />;
+  if (!data) return error ? <ErrorNotice error={error} /> : <Loading />;
   if (!data.subscribed || turnOff.isSuccess) {
     return (
       <Text title={strings.doneTitle} hint={strings.doneHint}>
