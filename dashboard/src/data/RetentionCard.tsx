@@ -31,9 +31,10 @@ export function RetentionCard({ role }: { role: Role }) {
 
 function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
   const cache = useQueryClient();
-  const [typed, setTyped] = useState<Form | null>(null);
+  // Only what was changed here. The rest stays as stored, also if somebody else changes it meanwhile.
+  const [typed, setTyped] = useState<Partial<Form>>({});
   const [tried, setTried] = useState(false);
-  const form = typed ?? formOf(stored.retention);
+  const form = { ...formOf(stored.retention), ...typed };
   const retention = retentionOf(form);
   const manages = canManage(role);
   const save = useMutation({
@@ -41,7 +42,7 @@ function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
       api.policies.replace({ approvals: stored.approvals, retention: body }),
     onSuccess: (saved) => {
       cache.setQueryData(policiesQuery.queryKey, saved);
-      setTyped(null);
+      setTyped({});
       setTried(false);
       toast(strings.saved);
     },
@@ -84,7 +85,7 @@ function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
                     placeholder={unset(stored, kind)}
                     disabled={!manages}
                     value={form[kind]}
-                    onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
+                    onChange={(event) => setTyped({ ...typed, [kind]: event.target.value })}
                   />
                   <span className="small soft">{strings.days}</span>
                 </span>

@@ -30,10 +30,10 @@ export function Policies() {
 
 function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: AccountApprovals }) {
   const cache = useQueryClient();
-  // Null: as stored, also if somebody else changes it meanwhile.
-  const [typed, setTyped] = useState<Form | null>(null);
+  // Only what was changed here. The rest stays as stored, also if somebody else changes it meanwhile.
+  const [typed, setTyped] = useState<Partial<Form> | null>(null);
   const [tried, setTried] = useState(false);
-  const form = typed ?? formOf(stored);
+  const form = { ...formOf(stored), ...typed };
   const approvals = approvalsOf(form);
   const manages = canManage(account.role);
   const save = useMutation({
@@ -45,7 +45,7 @@ function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: Accoun
       toast(strings.saved);
     },
   });
-  const change = (changes: Partial<Form>) => setTyped({ ...form, ...changes });
+  const change = (changes: Partial<Form>) => setTyped({ ...typed, ...changes });
   return (
     <SettingsForm
       words={strings}

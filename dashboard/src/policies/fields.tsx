@@ -86,7 +86,7 @@ export function LimitFields({
                 autoComplete="off"
                 disabled={disabled}
                 value={form.limit}
-                onChange={(event) => onChange({ limit: event.target.value })}
+                onChange={(event) => onChange({ limited: true, limit: event.target.value })}
               />
             )}
           </Field>

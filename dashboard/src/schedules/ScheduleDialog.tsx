@@ -37,11 +37,12 @@ export function ScheduleDialog({
   const cache = useQueryClient();
   const keyFor = useKeyFor();
   const [form, setForm] = useState<ScheduleForm>(schedule ? formOf(schedule) : emptyForm);
+  // As it was opened: what somebody else changes meanwhile is not a change of this form.
+  const [opened] = useState(schedule);
+  const patch = schedule && opened && patchBody(opened, form, schedule.task);
   const save = useMutation({
     mutationFn: () => {
-      if (schedule) {
-        return api.schedules.update(schedule, patchBody(schedule, form));
-      }
+      if (schedule && patch) return api.schedules.update(schedule, patch);
       const body = createBody(form);
       return api.schedules.create(body, { idempotencyKey: keyFor(JSON.stringify(body)) });
     },
@@ -57,7 +58,7 @@ export function ScheduleDialog({
       }
     },
   });
-  const ready = isReady(form);
+  const ready = isReady(form) && !(patch && Object.keys(patch).length === 0);
   return (
     <Dialog
       title={schedule ? words.editTitle : words.createTitle}

@@ -44,13 +44,22 @@ export const createBody = (form: ScheduleForm): CreateSchedule => ({
   task: { name: form.name.trim(), agent: form.agent, input: form.work },
 });
 
-/** Only the task's agent and text can be edited here. Its other fields stay as they are. */
-export function patchBody(schedule: Schedule, form: ScheduleForm): PatchSchedule {
-  const before = formOf(schedule);
-  if (before.agent === form.agent && before.work === form.work) return times(form);
+/**
+ * Only what differs from the schedule as it was opened. The task is sent whole: of `task`, as it is
+ * now, only the agent and the text can be edited here.
+ */
+export function patchBody(
+  opened: Schedule,
+  form: ScheduleForm,
+  task: Schedule['task'],
+): PatchSchedule {
+  const before = formOf(opened);
+  const was: Record<string, string> = times(before);
+  const agent = form.agent !== before.agent && { agent: form.agent, assignedAgent: null };
+  const work = form.work !== before.work && { input: form.work };
   return {
-    ...times(form),
-    task: { ...schedule.task, agent: form.agent, assignedAgent: null, input: form.work },
+    ...Object.fromEntries(Object.entries(times(form)).filter(([name, now]) => now !== was[name])),
+    ...((agent || work) && { task: { ...task, ...agent, ...work } }),
   };
 }
 

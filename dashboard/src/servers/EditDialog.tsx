@@ -15,8 +15,16 @@ import { strings } from './strings';
 
 const { editDialog: words } = strings;
 
-export function EditDialog({ server, onClose }: { server: ToolServer; onClose: () => void }) {
+export function EditDialog({
+  server: current,
+  onClose,
+}: {
+  server: ToolServer;
+  onClose: () => void;
+}) {
   const cache = useQueryClient();
+  // As it was opened: what somebody else changes meanwhile is not a change of this form.
+  const [server] = useState(current);
   const [form, setForm] = useState<Edit>({
     ...emptyConnection,
     name: server.name,
