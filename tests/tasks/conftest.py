@@ -36,7 +36,13 @@ async def process(board_a: Service) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def reviews(board_a: Service) -> AsyncIterator[Reviews]:
+async def parts(board_a: Service) -> AsyncIterator[Composition]:
+    """What a worker uses."""
+    async with Composition(board_a.settings, pool_size=4) as opened:
+        yield opened
+
+
+@pytest.fixture
+def reviews(parts: Composition) -> Reviews:
     """The reviews as a worker uses them."""
-    async with Composition(board_a.settings, pool_size=4) as parts:
-        yield parts.reviews
+    return parts.reviews

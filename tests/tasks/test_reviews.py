@@ -6,12 +6,23 @@ from typing import Any
 
 import pytest
 
-from rota.tasks import edits
+from rota.composition import Composition
+from rota.platform import ids
+from rota.tasks import edits, review_queries
 from tests.platform.hostile_schemas import doubling
 from tests.platform.test_schema import children
 from tests.runs.runner import until
 from tests.service import Person, Service
-from tests.tasks.world import AGENT, create, newcomer, picture, place
+from tests.tasks.world import (
+    AGENT,
+    create,
+    item,
+    newcomer,
+    patch,
+    picture,
+    place,
+    uuid_of,
+)
 
 
 async def gated(board: Service, person: Person, gate: str) -> str:
@@ -160,3 +171,57 @@ async def test_pending_approvals_are_listed_oldest_first(board: Service) -> None
         assert all(one["review"]["state"] == "pending" for one in page["approvals"])
         found += [one["task"]["id"] for one in page["approvals"]]
     assert found == waiting
+
+
+async def test_the_history_of_a_task_is_limited_and_its_receipt_is_complete(
+    board_a: Service, parts: Composition
+) -> None:
+    person = await newcomer(board_a)
+    task = await create(person, status="WAITING_APPROVAL")
+    path = f"/api/tasks/{task['id']}"
+    for number in range(101):
+        assert (await patch(person, task["id"], name=f"Name {number}")).status_code == 200
+    async with board_a.owner() as connection:
+        # Each has 50,000 characters, which are stored twice.
+        await connection.execute(
+            "UPDATE reviews SET items = $2 WHERE task_id = $1 AND number > 90",
+            uuid_of(task),
+            json.dumps([item("item-0", "output") | {"agentSays": "x" * 100_000}]),
+        )
+    review = (await person.get(f"{path}/review")).json()["review"]
+    assert (review["number"], review["state"]) == (102, "pending")
+    assert [past["number"] for past in review["history"]] == list(range(101, 2, -1))
+    assert [len(past["items"]) for past in review["history"]] == [1] * 10 + [0] * 89
+    async with parts.db.read(person.user_id) as tx:
+        newest, *older = await review_queries.of_task(tx, uuid_of(task))
+    assert json.loads(newest.sealed)["texts"]["name"] == "Name 100"
+    assert {each.sealed for each in older} == {""}
+    receipt = (await person.get(f"{path}/receipt")).json()["receipt"]
+    assert [each["number"] for each in receipt["decisions"]] == list(range(1, 103))
+    assert [len(each["items"]) for each in receipt["decisions"]] == [0] * 90 + [1] * 12
+
+
+async def test_a_decision_can_be_repeated_after_large_calls_that_rules_approved(
+    board_a: Service,
+) -> None:
+    person = await newcomer(board_a)
+    path = await gated(board_a, person, "tool")
+    edit = {"id": "item-0", "arguments": {"title": "another"}}
+    body = {"decisions": [edit, {"id": "item-1"}]}
+    assert (await person.post(f"{path}/approve", body)).status_code == 200
+    async with board_a.owner() as connection:
+        await connection.execute(
+            """
+            INSERT INTO reviews (account_id, task_id, number, run, state, gate, requested_at,
+                expires_at, decided_at, decided_by, decided_with, items, sealed, digest)
+            SELECT account_id, task_id, n, run, state, gate, requested_at,
+                expires_at, decided_at, decided_by, decided_with || '{"via": "rule"}', $2, sealed,
+                digest
+            FROM reviews, generate_series(2, 13) AS n WHERE task_id = $1
+            """,
+            ids.from_wire("task", path.rpartition("/")[2]),
+            json.dumps([item("item-2", "tool") | {"agentSays": "x" * 100_000}]),
+        )
+    assert (await person.post(f"{path}/approve", body)).status_code == 200
+    edit["arguments"] = {"title": "a third"}
+    assert (await person.post(f"{path}/approve", body)).status_code == 409

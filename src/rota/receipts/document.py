@@ -31,12 +31,13 @@ def build(
     account_id: UUID,
     task: Task,
     reviews: Iterable[Review],
-    calls: Iterable[Step],
+    calls: Sequence[dict[str, Any]],
     movements: Iterable[Movement],
     entries: Iterable[tuple[Stored, bytes]],
     head: Head,
     now: datetime,
 ) -> dict[str, Any]:
+    """The document. `calls` are made with `call`, because their texts need much memory together."""
     ledger = [_hashed(_movement(each)) for each in movements]
     return {
         "version": VERSION,
@@ -52,7 +53,7 @@ def build(
         "input": digest(task.input),
         "output": digest(task.output) if task.output is not None else None,
         "decisions": [_hashed(_decision(each)) for each in reviews],
-        "calls": [_hashed(_call(each)) for each in calls],
+        "calls": calls,
         "ledger": ledger,
         "spentMicros": sum(each["spent"] for each in ledger),
         "audit": [_entry(entry, previous) for entry, previous in entries],
@@ -106,8 +107,8 @@ def _actor(by: Mapping[str, Any] | str | None) -> dict[str, Any] | None:
     return {name: stored.get(name) for name in ("userId", "via", "keyId", "ruleId")}
 
 
-def _call(step: Step) -> dict[str, Any]:
-    return {
+def call(step: Step) -> dict[str, Any]:
+    item = {
         "id": step.item_id,
         "kind": step.kind,
         "name": step.name,
@@ -124,6 +125,7 @@ def _call(step: Step) -> dict[str, Any]:
         "startedAt": _time(step.started_at),
         "finishedAt": _time(step.finished_at),
     }
+    return _hashed(item)
 
 
 def _content(value: Any) -> str:

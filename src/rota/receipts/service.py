@@ -13,11 +13,14 @@ from rota.platform.ids import to_wire
 from rota.platform.signatures import Signer
 from rota.receipts import document
 from rota.runs import steps
+from rota.runs.steps import Step
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries
 
 # More than a task can have.
 MAX_MOVEMENTS = 1_000_000
+# Each can have a result of 256 KiB.
+CALLS_AT_ONCE = 16
 
 
 class Receipts:
@@ -30,11 +33,11 @@ class Receipts:
         """The receipt of a task as it is now, and the same document signed."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await tasks.get(tx, task_id)
-            calls = [
-                step
-                for run in range(1, task.run + 1)
-                for step in await steps.of_run(tx, task.id, run)
-            ]
+            calls: list[dict[str, Any]] = []
+            last: Step | None = None
+            while found := await steps.after(tx, task.id, last, CALLS_AT_ONCE):
+                calls += map(document.call, found)
+                last = found[-1]
             movements, _ = await credits_queries.filtered_movements(
                 tx, MovementFilter(task_id=task.id), MAX_MOVEMENTS, 0
             )
@@ -42,7 +45,7 @@ class Receipts:
                 self._issuer,
                 caller.account_id,
                 task,
-                reversed(await review_queries.of_task(tx, task.id)),
+                await review_queries.all_of_task(tx, task.id),
                 calls,
                 reversed(movements),
                 await audit.of_resource(tx, to_wire("task", task.id)),

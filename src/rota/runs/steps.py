@@ -133,6 +133,22 @@ async def of_run(tx: AccountReader, task_id: UUID, run: int, *, first_step: int 
     return [Step(**row) for row in rows]
 
 
+async def after(tx: AccountReader, task_id: UUID, last: Step | None, limit: int) -> list[Step]:
+    """The next calls of a task after this one, in all of its runs. None: the first ones."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND (run, step, call) > ($3, $4, $5)
+        ORDER BY run, step, call LIMIT $6
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        *((last.run, last.step, last.call) if last else (0, 0, 0)),
+        limit,
+    )
+    return [Step(**row) for row in rows]
+
+
 async def progress(tx: AccountReader, task_id: UUID, run: int) -> tuple[int, int, int]:
     """The number of finished and unfinished calls of a run, and what the finished ones cost.
 

@@ -15,6 +15,9 @@ _COLUMNS = ", ".join(_NAMES)
 
 _SHORT_COLUMNS = ", ".join(f.name for f in fields(Review) if f.name not in ("items", "sealed"))
 
+# How many reviews of a task are read together, and the most bytes of the items of older ones.
+_HISTORY, _HISTORY_BYTES = 100, 1024 * 1024
+
 # Of an incomplete review, a list shows this many items.
 _LISTED_ITEMS = 10
 # What an item loses that is longer than $4: the end of a text, or a value as a whole.
@@ -65,11 +68,50 @@ _LISTED = f"""
 
 
 async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
-    """All reviews of a task, newest first."""
+    """The newest reviews of a task, newest first.
+
+    A client can make a task have thousands of them, and each can have megabytes. So only the newest
+    has its sealed text, and the items of older ones are left out if they are too large together.
+    The newest that a rule did not decide keeps them, because a person may repeat the decision.
+    """
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
+        SELECT {_SHORT_COLUMNS},
+            CASE WHEN place = 1 THEN sealed ELSE '' END AS sealed,
+            CASE WHEN place = 1 OR for_people AND place_for_people = 1 OR bytes <= {_HISTORY_BYTES}
+                THEN items ELSE '[]' END AS items
+        FROM (
+            SELECT *, row_number() OVER newest AS place,
+                count(*) FILTER (WHERE for_people) OVER newest AS place_for_people,
+                sum(length) OVER newest - first_value(length) OVER newest AS bytes
+            FROM (
+                SELECT *, octet_length(items::text) AS length,
+                    decided_with ->> 'via' IS DISTINCT FROM 'rule' AS for_people
+                FROM reviews WHERE account_id = $1 AND task_id = $2
+                ORDER BY number DESC LIMIT {_HISTORY}
+            ) AS review
+            WINDOW newest AS (ORDER BY number DESC)
+        ) AS review
         ORDER BY number DESC
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return [Review(**row) for row in rows]
+
+
+async def all_of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
+    """All reviews of a task in order, with who decided about each item, but without their texts."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_SHORT_COLUMNS}, '' AS sealed, (
+            SELECT coalesce(jsonb_agg(jsonb_build_object(
+                'id', item -> 'id', 'decision', item -> 'decision', 'edited', item -> 'edited',
+                'decidedBy', item -> 'decidedBy', 'editedBy', item -> 'editedBy'
+            ) ORDER BY position), '[]')
+            FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, position)
+        ) AS items
+        FROM reviews WHERE account_id = $1 AND task_id = $2 ORDER BY number
         """,  # noqa: S608
         tx.account_id,
         task_id,

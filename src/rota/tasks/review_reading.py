@@ -13,7 +13,7 @@ from rota.tasks.shaping import SecondPerson
 
 @dataclass(frozen=True, slots=True)
 class TaskReviews:
-    """A task and its reviews, newest first."""
+    """A task and its newest reviews, newest first. Older ones are incomplete."""
 
     task: Task
     reviews: list[Review]

@@ -180,7 +180,14 @@ class PastReview(Wire):
         str | None,
         doc("The reason for a rejection. Null if none was given.", None, "Wrong folder."),
     ]
-    items: Annotated[list[ReviewItem], doc("What was decided. Empty at a run gate.", [])]
+    items: Annotated[
+        list[ReviewItem],
+        doc(
+            "What was decided. Empty at a run gate. If the items of the history are larger than "
+            "1 MiB together, those of older reviews are left out.",
+            [],
+        ),
+    ]
 
     @classmethod
     def of(cls, review: model.Review, definitions: Definitions) -> "PastReview":
@@ -287,7 +294,8 @@ class Review(Wire):
         ),
     ]
     history: Annotated[
-        list[PastReview], doc("Reviews of this task that have ended, newest first.", [])
+        list[PastReview],
+        doc("Those of the newest 100 reviews of this task that have ended, newest first.", []),
     ]
 
     @classmethod

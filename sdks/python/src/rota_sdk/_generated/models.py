@@ -3181,7 +3181,9 @@ class PastReview(Model):
     reason: str | None
     """The reason for a rejection. Null if none was given."""
     items: list[ReviewItem]
-    """What was decided. Empty at a run gate."""
+    """What was decided. Empty at a run gate. If the items of the history are larger than 1 MiB
+    together, those of older reviews are left out.
+    """
 
 
 class TimelineResponse(Model):
@@ -3430,7 +3432,7 @@ class Review(Model):
     everything that waits.
     """
     history: list[PastReview]
-    """Reviews of this task that have ended, newest first."""
+    """Those of the newest 100 reviews of this task that have ended, newest first."""
 
 
 class AgentResponse(Model):
