@@ -72,12 +72,17 @@ class Sweep:
     async def handle_due(self) -> int:
         """Handles all schedules that are due. Returns how many."""
         handled = 0
+        # Accounts with schedules that failed and could not be put off.
+        failing: set[UUID] = set()
         while True:
             now = self._now()
             async with self._db.relay() as connection:
                 due = await queries.due(connection, now, PAGE)
                 self._next_check = await queries.next_check(connection, now)
-            done = sum([await self._handle_safely(*each, now) for each in due])
+            done = 0
+            for account_id, schedule_id in due:
+                if account_id not in failing:
+                    done += await self._handle_safely(account_id, schedule_id, now, failing)
             handled += done
             if not done:
                 return handled
@@ -89,15 +94,23 @@ class Sweep:
             return poll_s
         return min(max(0.0, (self._next_check - self._now()).total_seconds()), poll_s)
 
-    async def _handle_safely(self, account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+    async def _handle_safely(
+        self, account_id: UUID, schedule_id: UUID, now: datetime, failing: set[UUID]
+    ) -> bool:
         """A failure must not delay other schedules, nor be repeated all the time."""
         try:
             return await self._handle(account_id, schedule_id, now)
         except Exception:
             log.exception("schedule_failed", account_id=str(account_id), schedule=str(schedule_id))
+        try:
             async with self._db.write(account_id) as tx:
                 await queries.postpone(tx, schedule_id, now + RECOVER)
-            return True
+        except Exception:
+            # Such as an account that has no free connection. The next sweep tries again.
+            log.exception("schedule_not_postponed", account_id=str(account_id))
+            failing.add(account_id)
+            return False
+        return True
 
     async def _handle(self, account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
         """Whether the schedule was due. Another worker can have handled it by now."""

@@ -9,12 +9,17 @@ the next task in the queue. The account is locked in all of these transactions.
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
+from uuid import UUID
+
+import structlog
 
 from rota.agents import queries as agents
 from rota.events import journal, outbox
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.tasks.model import Task
 from rota.tasks.states import Status
+
+log = structlog.get_logger()
 
 WORKING: frozenset[Status] = frozenset({"PENDING", "RUNNING"})
 
@@ -126,15 +131,23 @@ async def admit_all(db: Database) -> None:
     async with db.relay() as connection:
         rows = await connection.fetch("SELECT DISTINCT account_id FROM places WHERE NOT held")
     for row in rows:
-        async with db.write(row["account_id"]) as tx:
-            await journal.lock_account(tx)
-            await _forget_ended(tx)
-            queued = await tx.fetch(
-                "SELECT DISTINCT agent FROM places WHERE account_id = $1 AND NOT held",
-                tx.account_id,
-            )
-            for each in queued:
-                await _admit(tx, each["agent"])
+        try:
+            await _admit_of(db, row["account_id"])
+        except Exception:
+            # A failure must not delay the other accounts.
+            log.exception("places_not_given", account_id=str(row["account_id"]))
+
+
+async def _admit_of(db: Database, account_id: UUID) -> None:
+    async with db.write(account_id) as tx:
+        await journal.lock_account(tx)
+        await _forget_ended(tx)
+        queued = await tx.fetch(
+            "SELECT DISTINCT agent FROM places WHERE account_id = $1 AND NOT held",
+            tx.account_id,
+        )
+        for each in queued:
+            await _admit(tx, each["agent"])
 
 
 async def _forget_ended(tx: AccountTransaction) -> None:
