@@ -252,6 +252,8 @@ async def test_a_changed_tool_also_stops_an_agent_that_writes_without_approval(
         assert response.status_code == 200, response.text
         await runner.until(person, task, "COMPLETED")
         assert [name for name, _ in peer.calls] == ["add"]
+        # The call was certainly not made.
+        assert last_message((await scripted.asked(script))[1]).startswith("A person rejected this")
         # The tool is no longer offered to models.
         script = await scripted.script(says("Nothing to do."))
         await runner.finish(person, "trusting", script)

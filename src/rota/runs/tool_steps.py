@@ -189,11 +189,15 @@ async def gate_again(
     read_only: bool,
     maybe_made: bool,
 ) -> None:
-    """Sends a call back to a person. An earlier approval no longer counts."""
+    """Sends a call back to a person. An earlier approval no longer counts.
+
+    Unless it may have been made, it counts as not started.
+    """
     await tx.execute(
         """
         UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL,
-            approved_by_rule = false, read_only = $7, maybe_made = maybe_made OR $8
+            approved_by_rule = false, read_only = $7, maybe_made = maybe_made OR $8,
+            started_at = CASE WHEN maybe_made OR $8 THEN started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
         tx.account_id,
