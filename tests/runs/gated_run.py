@@ -269,12 +269,14 @@ class GatedRun:
         for call in self.next.calls if self.next.kind == "act" else []:
             await self.tool_caller.call(CallInput(self.run_input, self.next.step, call))
 
-    async def tool_rows(self) -> list[Step]:
+    async def rows(self) -> list[Step]:
         row_id = ids.from_wire("task", self.task_id)
         assert row_id is not None
         async with self.parts.db.read(self.account_id) as tx:
-            rows = await steps.of_run(tx, row_id, self.run)
-        return [row for row in rows if row.kind == "tool"]
+            return await steps.of_run(tx, row_id, self.run)
+
+    async def tool_rows(self) -> list[Step]:
+        return [row for row in await self.rows() if row.kind == "tool"]
 
     async def write(self, statement: str) -> None:
         """Changes rows of the account, which is `$1`."""

@@ -7,8 +7,8 @@ import pytest
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
-from rota.runs.contracts import NextStep
-from rota.runs.run_context import FencedOut
+from rota.runs.contracts import CALL_FINISHED, CallInput, NextStep
+from rota.runs.run_context import FencedOut, History
 from rota.tasks.cancellation import BATCH
 from tests.runs.gated_run import CATALOG, GatedRun
 from tests.runs.runner import Runner, until
@@ -51,6 +51,20 @@ async def test_a_slice_stops_when_a_task_above_its_run_is_cancelled(run: GatedRu
     assert run.next == NextStep("end")
     assert await run.status() == "CANCELLED"
     assert run.client.made == []
+
+
+async def test_no_model_is_asked_when_a_task_above_the_run_is_cancelled(run: GatedRun) -> None:
+    late, started = await with_a_started_call(run)
+    finished = await run.tool_caller.make(CallInput(late._run_input, 1, 1), started)
+    assert finished == CALL_FINISHED
+    await cancel_grandparent(run)
+    assert (
+        await late._parts.model_caller._read_input(CallInput(late._run_input, 2), History()) is None
+    )
+    # The slice then ends.
+    with pytest.raises(FencedOut):
+        await late._do(NextStep("think", 2))
+    assert [row.step for row in await run.rows()] == [1, 1]
 
 
 async def test_a_run_does_not_begin_when_a_task_above_it_is_cancelled(run: GatedRun) -> None:

@@ -45,6 +45,7 @@ from rota.runs.run_context import (
     FencedOut,
     History,
     RunContext,
+    cancelled_parents,
     check_fence,
     has_worked_longer_than,
     ids_of,
@@ -138,6 +139,8 @@ class ModelCaller:
             check_fence(call_input.run, task)
             if task is None or task.run != call_input.run.run or task.status != "RUNNING":
                 return None
+            if await cancelled_parents(tx, [task]):
+                return None  # The task will be cancelled too, so nothing is asked and charged.
             return await self.prepare(tx, task, call_input.step, history)
 
     async def prepare(

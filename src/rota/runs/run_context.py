@@ -66,7 +66,7 @@ class RunContext:
             task = await queries.find_for_change(tx, task_id)
             current = task if task and task.run == run_input.run else None
             check_fence(run_input, current)
-            if current is not None and await _cancelled_parents(tx, [current]):
+            if current is not None and await cancelled_parents(tx, [current]):
                 if run_input.fence is not None:
                     raise FencedOut
                 why = cancellation.PARENT_CANCELLED
@@ -87,7 +87,7 @@ class RunContext:
         task_ids = {run_input: ids_of(run_input)[1] for run_input in run_inputs}
         async with self.db.read(account_id) as tx:
             found = await queries.fences(tx, list(task_ids.values()))
-            cancelled = await _cancelled_parents(tx, found.values())
+            cancelled = await cancelled_parents(tx, found.values())
         return {
             run_input
             for run_input, task_id in task_ids.items()
@@ -108,7 +108,7 @@ class RunContext:
         return for_task(self._agents[key], task)
 
 
-async def _cancelled_parents(tx: AccountReader, tasks: Iterable[Task | Fence]) -> set[UUID]:
+async def cancelled_parents(tx: AccountReader, tasks: Iterable[Task | Fence]) -> set[UUID]:
     """The parents of open tasks that are cancelled themselves, or below a cancelled task."""
     parents = {
         task.parent_task_id
