@@ -1,12 +1,13 @@
 """Companies and their members over HTTP: roles, the right to approve, and the last owner."""
 
 import asyncio
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from rota.platform.ids import to_wire
 from tests.accounts.test_selection import me
 from tests.companies.world import Company, accept_path
 from tests.service import Service
+from tests.tasks.world import until_waiting_for_locks
 
 
 async def test_a_user_creates_a_company_and_owns_it(service: Service) -> None:
@@ -262,3 +263,25 @@ async def test_members_do_not_see_events_about_keys_and_invitations(service_a: S
 
 
 WAITING = {"name": "A decision", "status": "WAITING_APPROVAL"}
+
+
+async def test_a_removal_locks_the_keys_before_the_account_as_a_revocation_does(
+    service: Service,
+) -> None:
+    company = await Company.create(service)
+    member = await company.join(role="admin")
+    created = await member.post("/api/keys", {"name": "k"}, headers=company.selected)
+    assert created.status_code == 201
+    account_id = UUID(company.id.removeprefix("acct_"))
+    async with service.owner() as revocation, service.owner() as other:
+        async with revocation.transaction():
+            await revocation.execute(
+                "SELECT FROM api_keys WHERE account_id = $1 FOR UPDATE", account_id
+            )
+            removal = asyncio.create_task(company.remove(member))
+            await until_waiting_for_locks(service, 1)
+            # Else the two would wait for each other.
+            await other.execute(
+                "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE NOWAIT", account_id
+            )
+        assert (await removal).status_code == 200

@@ -141,10 +141,10 @@ class Members:
             if not last:
                 await _check_other_owner(tx, member)
             await members.delete(tx, user_id)
-            # First, because it locks rows that others lock before the event journal.
+            # First, because they lock rows that others lock before the event journal.
+            revoked = await credentials.delete_keys_of(tx, user_id)
             for end_work in self._end_work:
                 await end_work(tx, user_id)
-            revoked = await credentials.delete_keys_of(tx, user_id)
             by_id = by.user_id if by else None
             for key_id, _ in revoked:
                 data = {"keyId": to_wire("key", key_id), "by": _wire_user(by_id)}
