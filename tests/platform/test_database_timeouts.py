@@ -163,3 +163,25 @@ async def test_a_statement_and_an_idle_transaction_have_a_longest_time(service_a
     async with database.directory() as connection:
         assert await connection.fetchval("SELECT 1") == 1
     await database.close()
+
+
+async def test_a_cancellation_during_a_rollback_is_not_lost(hasty: Service) -> None:
+    database = Database(hasty.database_url, pool_size=1)
+    await database.open()
+    account_id = ids.new_uuid()
+
+    async def fail() -> None:
+        async with database.write(account_id):
+            task = asyncio.current_task()
+            assert task is not None
+            # It takes effect where the task waits next: for the rollback.
+            task.cancel()
+            raise ValueError
+
+    failing = asyncio.create_task(fail())
+    await asyncio.wait([failing])
+    assert failing.cancelled()
+    # The connection was not used again.
+    async with database.read(account_id) as tx:
+        assert await tx.fetchval("SELECT 1") == 1
+    await database.close()

@@ -218,8 +218,11 @@ async def _abandon(connection: Any) -> None:
     """Rolls back whatever state the transaction is in, so that the connection can be used again."""
     try:
         await connection.execute("ROLLBACK")
-    except BaseException:
-        # The connection is closed, or this task was cancelled again. Do not reuse it.
+    except BaseException as error:
+        # The connection is closed, or this task was cancelled. Do not reuse it.
         with suppress(asyncpg.InterfaceError):
-            # Raised if it has left the pool. The error that ended the transaction matters more.
+            # Raised if it has left the pool.
             connection.terminate()
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        # The error that ended the transaction matters more.
