@@ -1,6 +1,5 @@
 """The errors of authentication and of API keys."""
 
-
 from rota.auth.caller import Caller, Scope
 from rota.platform import ids
 from rota.platform.cell import Misdirected

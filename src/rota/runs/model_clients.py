@@ -1,10 +1,14 @@
 """The clients of the providers."""
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar, cast
 
+import httpx2
 from openai import AsyncOpenAI
 from openai.resources.chat import AsyncCompletions
+from openai.types.chat import ChatCompletionChunk
+from pydantic import ValidationError
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.profiles.openai import OpenAIModelProfile
@@ -12,6 +16,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from rota.platform.model_choice import ModelChoice
+
+ResponseT = TypeVar("ResponseT")
 
 
 def create(choice: ModelChoice) -> Model:
@@ -35,12 +41,29 @@ def create(choice: ModelChoice) -> Model:
         once = HttpRetryOptions(attempts=1)
         google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
         return GoogleModel(choice.model, provider=google)
-    client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
+    client = _Client(api_key=key or "none", base_url=choice.base_url, max_retries=0)
     client.chat.completions = _Completions(client)  # type: ignore[misc]
     # Without it, an answer that a broken connection cut off would count as whole.
     whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     provider = OpenAIProvider(openai_client=client)
     return _ChatModel(choice.model, provider=provider, profile=whole)
+
+
+class _Client(AsyncOpenAI):
+    """Builds the objects of streamed chunks in compiled code.
+
+    The library builds them in Python, which takes twenty times as long, and half of the processor
+    time of a worker whose models stream. It accepts any data, so it still builds the chunks of
+    services that deviate from the types.
+    """
+
+    def _process_response_data(
+        self, *, data: object, cast_to: type[ResponseT], response: httpx2.Response
+    ) -> ResponseT:
+        if cast_to is ChatCompletionChunk:
+            with suppress(ValidationError):
+                return cast(ResponseT, ChatCompletionChunk.model_validate(data))
+        return super()._process_response_data(data=data, cast_to=cast_to, response=response)
 
 
 class _Completions(AsyncCompletions):
