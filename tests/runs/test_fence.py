@@ -5,11 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from temporalio.testing import ActivityEnvironment
 
+from rota.agents.model import AgentVersion
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform import clock
+from rota.platform.db import AccountTransaction
+from rota.runs import transcript
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.contracts import CallInput, FailInput, NextStep, SliceEnd
 from rota.runs.heartbeat import Pulse
@@ -18,7 +22,9 @@ from rota.runs.prices import TokenUsage
 from rota.runs.run_context import FencedOut
 from rota.runs.slices import Slice, Slices
 from rota.runs.slots import Slots
+from rota.runs.steps import Step
 from rota.runs.tool_call import Started
+from rota.tasks.model import Task
 from tests.runs.gated_run import ASKED, CATALOG, GatedRun
 from tests.runs.runner import shown
 from tests.service import Service
@@ -119,6 +125,11 @@ async def test_a_late_slice_stores_the_result_of_its_call_and_the_first_result_s
     assert await successor._start(1, [1]) == {1: NextStep("think")}
 
 
+async def agent_of(run: GatedRun) -> AgentVersion:
+    async with run.parts.db.read(run.account_id) as tx:
+        return await run.context.agent(tx, await run.context_task(tx))
+
+
 def record(text: str) -> ModelCallRecord:
     return ModelCallRecord(
         model="test",
@@ -135,9 +146,7 @@ async def test_a_late_answer_is_charged_once_and_applied_by_the_successor(run: G
     late = await begun(run)
     successor = await begun(run)
     caller = run.activities._model_caller
-    async with run.parts.db.read(run.account_id) as tx:
-        task = await run.context_task(tx)
-        agent = await run.context.agent(tx, task)
+    agent = await agent_of(run)
     assert await caller._charge(CallInput(late._run_input, 1), agent, record("Late."))
     with pytest.raises(FencedOut):
         await caller._answers.apply(CallInput(late._run_input, 1), agent, None, {}, None, None)
@@ -198,3 +207,31 @@ async def test_a_run_that_no_worker_can_begin_fails_and_can_be_retried(run: Gate
     assert (task["status"], task["error"]["code"]) == ("FAILED", "RUN_FAILED")
     assert (await run.editor.post(f"{run.path}/retry", {})).status_code == 200
     assert await run.status() == "PENDING"
+
+
+async def test_calls_are_not_sent_if_the_transaction_that_started_them_failed(
+    run: GatedRun,
+) -> None:
+    await run.open("trusting")
+    current = await begun(run)
+    call_input = CallInput(current._run_input, 1)
+    response = transcript.dump_response(ModelResponse([ToolCallPart("peer__send", ASKED, "c")]))
+    caller = run.activities._model_caller
+    agent = await agent_of(run)
+    await caller._record(call_input, agent, replace(record(""), response=response))
+    box = await run.toolbox.open(run.account_id, agent)
+    tools = {name: tool for name, (tool, _) in box.items()}
+
+    async def start(
+        tx: AccountTransaction, task: Task, agent: AgentVersion, planned: list[Step]
+    ) -> None:
+        await current._start_calls(tx, task, agent, planned)
+        if planned:
+            await tx.execute("SELECT 1 / 0")
+
+    found = await ActivityEnvironment().run(
+        caller._answers.apply, call_input, agent, None, tools, None, start
+    )
+    assert found == NextStep("act", 1, [1])
+    assert [row.state for row in await run.tool_rows()] == ["planned"]
+    assert current._started == {}

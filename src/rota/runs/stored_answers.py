@@ -1,13 +1,14 @@
 """Applies the stored and charged answer of a model call to its run."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 from pydantic_ai.messages import ModelResponse
 
 from rota.agents.model import AgentVersion
-from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountTransaction
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
 from rota.runs import planning, step_events, steps, structured, transcript
@@ -17,10 +18,11 @@ from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
 from rota.runs.models import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
-from rota.runs.steps import ModelCallKind
+from rota.runs.steps import ModelCallKind, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import Tool, ToolUnavailable
+from rota.tasks.model import Task
 
 log = structlog.get_logger()
 
@@ -72,8 +74,10 @@ class StoredAnswers:
             except Exception as error:
                 if start_calls is None or not _is_caused_by_answer(error):
                     raise
-                # The start of the calls may have failed, and not the answer.
-                return await self._apply(call_input, agent, tools, plan, None)
+                # The start of the calls may have failed, and not the answer. None is started now,
+                # and the slice has to forget those that it started.
+                start = partial(_start_none, start_calls)
+                return await self._apply(call_input, agent, tools, plan, start)
         except Exception as error:
             if not _is_caused_by_answer(error):
                 raise
@@ -162,6 +166,12 @@ class StoredAnswers:
                 return next_step
 
         return await retry_database(apply)
+
+
+async def _start_none(
+    start: Start, tx: AccountTransaction, task: Task, agent: AgentVersion, _: list[Step]
+) -> None:
+    await start(tx, task, agent, [])
 
 
 def _is_caused_by_answer(error: Exception) -> bool:
