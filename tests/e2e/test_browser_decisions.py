@@ -329,10 +329,12 @@ async def test_several_alike_are_decided_together_except_one_that_changed(
     await expect(last).to_be_in_viewport()
     await expect(approve).to_be_disabled()
     await tab.read_to_end(tab.dialog)
-    # One can be left out here, and taken in again.
+    # One can be left out here, and taken in again. Meanwhile, all of it stays on screen.
     third = tab.dialog.get_by_role("checkbox", name=re.compile("T-4823"))
     await third.uncheck()
     await expect(tab.dialog.get_by_role("button", name="Approve 3")).to_be_enabled()
+    left = tab.dialog.get_by_role("listitem").filter(has_text="T-4823")
+    await expect(left).to_contain_text("Message")
     await third.check()
     await expect(approve).to_be_enabled()
     await office.runner.reject(two, tasks[1], reason="Mark it as pending.", resume=True)

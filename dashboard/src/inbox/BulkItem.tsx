@@ -142,7 +142,7 @@ export function BulkItem({
         {task.usage.budgetUsd !== null && <> · {cost}</>}
       </p>
       <Outcome result={result} done={done} />
-      {chosen && <Content approval={approval} />}
+      <Content approval={approval} />
     </li>
   );
 }
