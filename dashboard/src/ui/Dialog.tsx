@@ -16,6 +16,7 @@ export function Dialog({
   onSubmit?: () => void;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
+  const pressed = useRef<EventTarget>(null);
   const id = useId();
   // Before the dialog leaves the page: afterwards the browser does not give focus back.
   useLayoutEffect(() => {
@@ -35,7 +36,14 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onPointerDown={(event) => {
+        pressed.current = event.target;
+      }}
+      onClick={(event) => {
+        // A selection of text that ends outside is a click on the dialog, too.
+        const outside = event.target === ref.current && pressed.current === ref.current;
+        if (outside) onClose();
+      }}
       onKeyDown={(event) => {
         if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) submit();
         event.stopPropagation();
