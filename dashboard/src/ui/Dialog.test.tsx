@@ -14,6 +14,13 @@ function shown() {
   return { onClose, dialog: screen.getByRole<HTMLDialogElement>('dialog') };
 }
 
+test('a dialog that the browser closes stays open until what it is about agrees', () => {
+  const { onClose, dialog } = shown();
+  dialog.close();
+  expect(onClose).toHaveBeenCalledOnce();
+  expect(dialog.open).toBe(true);
+});
+
 test('a click beside the dialog closes it, a selection of text that ends there does not', () => {
   const { onClose, dialog } = shown();
   // The browser reports a click on what contains both ends.

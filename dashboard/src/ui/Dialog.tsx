@@ -36,6 +36,13 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
+      onClose={() => {
+        const dialog = ref.current;
+        if (!dialog || dialog.open) return;
+        // Chrome lets a page refuse two Escapes, and no more until the next click.
+        onClose();
+        dialog.showModal();
+      }}
       onPointerDown={(event) => {
         pressed.current = event.target;
       }}
