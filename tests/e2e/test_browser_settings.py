@@ -35,6 +35,8 @@ async def test_a_key_is_shown_once_works_and_stops_when_it_is_revoked(
 
         fresh = tab.page.get_by_role("region", name="is ready")
         await expect(fresh).to_be_focused()
+        # Another key would take the place of this secret.
+        await expect(tab.button("Create key")).to_be_disabled()
         secret = await fresh.locator("code").inner_text()
         program = Person(shop.service, "key", secret)
         assert (await program.get("/api/tasks")).status_code == 200
@@ -50,6 +52,7 @@ async def test_a_key_is_shown_once_works_and_stops_when_it_is_revoked(
         await tab.press("Stay", inside=tab.dialog)
         await tab.press("I have stored it")
         await expect(fresh).to_have_count(0)
+        await expect(tab.button("Create key")).to_be_enabled()
         await tab.page.reload()
         row = tab.page.get_by_role("row", name=re.compile("Nightly export"))
         await expect(row).to_contain_text(secret[:8])

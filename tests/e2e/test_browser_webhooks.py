@@ -36,6 +36,8 @@ async def test_a_webhook_is_created_tested_and_its_deliveries_are_shown(
         assert secret.startswith("whsec_")
         stored = await tab.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
         assert secret not in stored
+        # Another secret would take the place of this one.
+        await expect(tab.button("Create webhook")).to_be_disabled()
         await tab.press("I have stored it")
         await expect(fresh).to_have_count(0)
 
@@ -87,7 +89,10 @@ async def test_a_disabled_webhook_says_why_and_catches_up_when_enabled_on_a_phon
         await tab.press("Rotate secret", inside=tab.dialog)
         fresh = tab.page.get_by_role("region", name="The secret of this webhook")
         await expect(fresh).to_contain_text("whsec_")
+        rotate = tab.page.get_by_text("Rotate secret", exact=True)
+        await expect(rotate).to_have_count(0)
         await tab.press("I have stored it")
+        await expect(rotate).to_have_count(1)
 
 
 async def confirmed(parts: Composition, person: object, webhook: dict[str, object]) -> None:

@@ -38,7 +38,13 @@ export function Keys() {
         hint={<SafeText>{words.hint(me?.account.name ?? strings.account)}</SafeText>}
       >
         {!error && (
-          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+          <Button
+            look="primary"
+            icon="plus"
+            // Another secret would take the place of this one.
+            disabled={fresh !== null}
+            onClick={() => setCreating(true)}
+          >
             {words.create}
           </Button>
         )}

@@ -66,7 +66,16 @@ export function WebhookPage({
             label={strings.moreActions}
             actions={[
               { label: strings.replay, icon: 'undo', onSelect: () => setAsked('replay') },
-              { label: strings.rotate, icon: 'key', onSelect: () => setAsked('rotate') },
+              // Another secret would take the place of one that is shown.
+              ...(secret
+                ? []
+                : [
+                    {
+                      label: strings.rotate,
+                      icon: 'key' as const,
+                      onSelect: () => setAsked('rotate'),
+                    },
+                  ]),
               ...(webhook.enabled
                 ? [
                     {

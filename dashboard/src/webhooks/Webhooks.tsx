@@ -51,7 +51,13 @@ export function Webhooks() {
     <>
       <SectionHead title={strings.name} hint={strings.hint}>
         {!error && (
-          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+          <Button
+            look="primary"
+            icon="plus"
+            // Another secret would take the place of this one.
+            disabled={fresh !== null}
+            onClick={() => setCreating(true)}
+          >
             {strings.create}
           </Button>
         )}
