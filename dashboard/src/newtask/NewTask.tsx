@@ -4,7 +4,7 @@ import { type FormEvent, useRef, useState } from 'react';
 import { useAccount } from '../shell/account';
 import { useShortcuts } from '../ui/shortcuts';
 import { Candidates } from './Candidates';
-import { lengthOf, MAX_TEXT } from './draft';
+import { isBudget, lengthOf, MAX_TEXT } from './draft';
 import { NewTaskBar } from './NewTaskBar';
 import { Options } from './Options';
 import { Quote } from './Quote';
@@ -36,7 +36,11 @@ export function NewTask() {
   useShortcuts({ Escape: close });
 
   const isReady = Boolean(
-    agent && !agent.locked && draft.text.trim() && lengthOf(draft.text) <= MAX_TEXT,
+    agent &&
+      !agent.locked &&
+      draft.text.trim() &&
+      lengthOf(draft.text) <= MAX_TEXT &&
+      isBudget(draft.budget),
   );
   const submit = (event?: FormEvent) => {
     event?.preventDefault();

@@ -1,7 +1,7 @@
 import { fieldProblem } from '../api/client';
 import { Check, Field, Input, TextArea } from '../ui/Field';
 import { Icon } from '../ui/Icon';
-import { nameOf } from './draft';
+import { isBudget, nameOf } from './draft';
 import { strings } from './strings';
 import type { Draft } from './useDraft';
 
@@ -86,15 +86,13 @@ export function Options({
           label={strings.budget}
           kind={strings.budgetKind}
           hint={strings.budgetHint}
-          error={problem('budgetCents')}
+          error={isBudget(draft.budget) ? problem('budgetCents') : strings.budgetInvalid}
         >
           {(control) => (
             <Input
               {...control}
-              type="number"
-              min={0.01}
-              step={0.01}
               inputMode="decimal"
+              autoComplete="off"
               value={draft.budget}
               onChange={(event) => change({ budget: event.target.value })}
             />

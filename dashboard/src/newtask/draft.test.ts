@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import {
   blockedTools,
   centsOf,
+  isBudget,
   lengthOf,
   nameOf,
   serversNeeded,
@@ -55,6 +56,12 @@ test('a task stops at the gates of its quote', () => {
 test('a budget is typed in dollars and sent in cents', () => {
   expect(['', ' ', '0', '-1', 'x', '0.001'].map(centsOf)).toEqual(Array(6).fill(null));
   expect(['0.29', '1', '2.5', '0.1'].map(centsOf)).toEqual([29, 100, 250, 10]);
+  expect(['0,50', '$2', '1,000'].map(centsOf)).toEqual([50, 200, 100_000]);
+});
+
+test('a budget is an amount or empty', () => {
+  expect(['', ' ', '0.5'].map(isBudget)).toEqual(Array(3).fill(true));
+  expect(['0', '-5', '0.004', 'x'].map(isBudget)).toEqual(Array(4).fill(false));
 });
 
 test('only tools that the agent may use and nobody accepted yet are blocked', () => {

@@ -1,5 +1,6 @@
 /** What a draft becomes: its name, where it will stop, which tool servers it needs. */
 import type { AgentDetails, Gate, Tool, ToolServer } from '@rota/sdk';
+import { parseDollars } from '../money/amounts';
 
 export const MAX_TEXT = 50_000;
 const MAX_NAME = 80;
@@ -90,11 +91,11 @@ export function stopsOf({ approval }: AgentDetails, gates: Gate[]): Stops {
   };
 }
 
-/** US dollars as they are typed, in cents. Null if that is not an amount. */
-export function centsOf(dollars: string): number | null {
-  const cents = Math.round(Number(dollars) * 100);
-  return dollars.trim() && cents > 0 ? cents : null;
-}
+/** A budget as it is typed in US dollars, in cents. Null if that is not an amount. */
+export const centsOf = (dollars: string): number | null => parseDollars(dollars) || null;
+
+/** Nothing typed is fine: the budget of the agent applies. */
+export const isBudget = (dollars: string): boolean => !dollars.trim() || centsOf(dollars) !== null;
 
 /** How many tasks of this budget the available US dollars cover. */
 export const tasksCovered = (availableUsd: string, budgetCents: number): number =>

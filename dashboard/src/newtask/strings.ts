@@ -70,6 +70,7 @@ export const strings = {
   budget: 'Budget',
   budgetKind: 'in US dollars',
   budgetHint: 'Without one, the budget of the agent applies. It cannot be more.',
+  budgetInvalid: 'Enter an amount of at least $0.01, or leave this empty.',
   deadline: 'Deadline',
   deadlineHint: 'A task that has not ended by then fails, also while it waits for somebody.',
   waitForGo: 'Require my approval to start',
