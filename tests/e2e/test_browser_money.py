@@ -1,5 +1,6 @@
 """Money in a real browser: the way to the payment page and back, plans, the pass and settings."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -88,7 +89,23 @@ async def test_a_person_who_cancels_the_payment_is_not_charged(
     browser: Browser, shop: World
 ) -> None:
     person = await shop.service.sign_in()
+    answered, released = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        answer = await route.fetch()
+        answered.set()
+        await released.wait()
+        await route.fulfill(response=answer)
+
     async with money_of(browser, shop, person, **PHONE) as tab:
+        # Cancelled before the answer, which then leads nowhere.
+        await tab.page.route("**/api/credits/topup", hold)
+        await tab.press("Top up")
+        await tab.press("Pay $20.00", inside=tab.dialog)
+        await answered.wait()
+        await tab.press("Cancel", inside=tab.dialog)
+        async with tab.page.expect_response("**/api/credits/topup"):
+            released.set()
         await tab.press("Top up")
         await tab.dialog.get_by_label("Amount in dollars").fill("12.34")
         await tab.press("Pay $12.34", inside=tab.dialog)

@@ -38,17 +38,32 @@ export function useCheckout(kind: PaymentKind, onDone?: () => void) {
   const account = useAccount();
   const cache = useQueryClient();
   const { keyOf, forget } = useActionKeys();
+  // Whoever closes the dialog, or leaves the page, does not want to pay any more.
+  const isOpen = useRef(false);
+  useEffect(() => {
+    isOpen.current = true;
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
   const { reset, ...mutation } = useMutation({
     mutationFn: async (action: {
       request: string;
       create: (key: string) => Promise<string | null>;
     }) => {
-      const before = await cache.fetchQuery({ ...paymentStateQuery(kind), staleTime: 0 });
+      // Without a network, it fails like the request after it, and does not wait for one.
+      const before = await cache.fetchQuery({
+        ...paymentStateQuery(kind),
+        staleTime: 0,
+        networkMode: 'always',
+      });
+      if (!isOpen.current) return;
       const url = await action.create(keyOf(action.request));
       if (url === null) {
         onDone?.();
         return;
       }
+      if (!isOpen.current) return;
       const address = checkoutAddress(url);
       rememberPayment({ account, kind, before });
       location.assign(address);
