@@ -1,4 +1,4 @@
-import type { Session } from '@rota/sdk';
+import { errors, type Session } from '@rota/sdk';
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../api/client';
@@ -25,15 +25,26 @@ const sessionsQuery = queryOptions({
 
 const nameOf = ({ device }: Session) => device ?? words.unknownDevice;
 
+/** Signs out all of them. One that has already ended is done, and another error stops none. */
+async function endAll(sessions: Session[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const session of sessions) {
+    try {
+      await api.sessions.delete(session);
+    } catch (error) {
+      if (!(error instanceof errors.NotFoundError)) failures.push(error);
+    }
+  }
+  if (failures.length) throw failures[0];
+}
+
 export function Sessions() {
   const cache = useQueryClient();
   const { data, error } = useQuery(sessionsQuery);
   // The sessions that a person is asked about.
   const [ending, setEnding] = useState<Session[]>([]);
   const end = useMutation({
-    mutationFn: async (sessions: Session[]) => {
-      for (const session of sessions) await api.sessions.delete(session);
-    },
+    mutationFn: endAll,
     onSuccess: (_, sessions) => {
       setEnding([]);
       toast(sessions.length > 1 ? words.othersEnded : words.ended);
