@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { fieldProblem } from '../api/client';
 import { Button, IconButton } from '../ui/Button';
 import { Field, Input, Select } from '../ui/Field';
-import type { Connection, Header } from './form';
+import { type Connection, type Header, withHeader } from './form';
 import { strings } from './strings';
 
 const { form: words } = strings;
@@ -113,7 +113,6 @@ export function HeaderFields<Form extends Connection>({
   onChange,
   replaces,
 }: FieldsProps<Form>) {
-  const [next, setNext] = useState(1);
   const change = (id: number, changed: Partial<Header>) =>
     onChange({
       headers: form.headers.map((each) => (each.id === id ? { ...each, ...changed } : each)),
@@ -155,10 +154,7 @@ export function HeaderFields<Form extends Connection>({
           <Button
             size="s"
             icon="plus"
-            onClick={() => {
-              onChange({ headers: [...form.headers, { id: next, name: '', value: '' }] });
-              setNext(next + 1);
-            }}
+            onClick={() => onChange({ headers: withHeader(form.headers) })}
           >
             {words.addHeader}
           </Button>

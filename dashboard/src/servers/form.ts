@@ -23,6 +23,12 @@ export const emptyConnection: Connection = {
   headers: [],
 };
 
+/** With one more row, which has an id of its own. */
+export const withHeader = (headers: Header[]): Header[] => [
+  ...headers,
+  { id: Math.max(0, ...headers.map(({ id }) => id)) + 1, name: '', value: '' },
+];
+
 const filled = (headers: Header[]): Record<string, string> =>
   Object.fromEntries(
     headers

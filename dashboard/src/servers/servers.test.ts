@@ -1,7 +1,7 @@
 import type { PastCheck, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { allowedAfter, hints, shownValue } from './definition';
-import { connectBody, emptyConnection, updateBody } from './form';
+import { connectBody, emptyConnection, updateBody, withHeader } from './form';
 import { cover, covers, type Slice } from './seen';
 import { summary } from './summary';
 
@@ -75,6 +75,15 @@ test('a connection without secrets sends none', () => {
     url: 'https://docs.example/mcp',
     transport: 'streamable-http',
   });
+});
+
+test('each header row is a row of its own, also after others are removed', () => {
+  const [first, second] = withHeader(withHeader([]));
+  if (!first || !second) throw new Error('no rows');
+  expect(second.id).not.toBe(first.id);
+  const [kept, added] = withHeader([second]);
+  expect(kept).toBe(second);
+  expect(added?.id).not.toBe(second.id);
 });
 
 test('the health strip has words', () => {
