@@ -11,8 +11,6 @@ import httpx
 import pytest
 
 from rota_sdk import Event, _retries, errors
-from rota_sdk._async import streams as async_streams
-from rota_sdk._sync import streams as sync_streams
 from tests.sdk.any_client import AnyClient
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_contract import DESCRIPTIONS
@@ -206,8 +204,7 @@ async def following(client: AnyClient, stream: Any) -> Any:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams connect again without a pause."""
-    for module in (async_streams, sync_streams, _retries):
-        monkeypatch.setattr(module, "backoff_s", lambda *_: 0.0)
+    monkeypatch.setattr(_retries, "MOST_S", 0.0)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -306,7 +303,9 @@ async def test_a_task_that_starts_again_is_not_over(kind: str) -> None:
 async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(kind: str) -> None:
     # An ID without data belongs to no message.
     last = ": open\n\nid: 7\n\nevent: new\ndata: {}\n\n" + sse(1, "COMPLETED")
-    cuts = [httpx.Response(200, headers=SSE, stream=Breaking(b": open\n\n")) for _ in range(50)]
+    # More than 1,023, the largest exponent of a float.
+    many = range(1100)
+    cuts = [httpx.Response(200, headers=SSE, stream=Breaking(b": open\n\n")) for _ in many]
     client = streams(kind, *cuts, stream_of(last))
     events = await client.all(lambda c: c.tasks.follow("task_1"))
     assert [each.sequence for each in events] == [1]

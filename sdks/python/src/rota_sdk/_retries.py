@@ -20,7 +20,8 @@ def patience(max_retries: int) -> int:
 
 def backoff_s(attempt: int, first_s: float = FIRST_S) -> float:
     """Grows with each attempt. It is random, so that clients do not come back together."""
-    return random.uniform(0.5, 1.0) * min(MOST_S, first_s * 2.0**attempt)  # noqa: S311
+    # A stream can be cut any number of times. 2.0**1024 is an error.
+    return random.uniform(0.5, 1.0) * min(MOST_S, first_s * 2.0 ** min(attempt, 16))  # noqa: S311
 
 
 def delay_s(error: errors.RotaError, attempt: int, *, is_repeatable: bool) -> float | None:
