@@ -21,6 +21,7 @@ async def test_an_operator_lists_shows_exports_and_erases(world: World, tmp_path
     path = tmp_path / "out"
     exported = await rota(service, "admin", "accounts", "export", account, "--output", str(path))
     assert exported.exit_code == 0, exported.output
+    assert path.stat().st_mode & 0o777 == 0o600
     assert read(path.read_bytes())[0]["account"] == account
     asked = await rota(service, "admin", "accounts", "erase", account)
     assert asked.exit_code == 1

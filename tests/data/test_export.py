@@ -159,8 +159,9 @@ async def test_the_command_line_exports_and_refuses_what_was_cut_off(
     assert done.exit_code == 0, done.output
     _, objects, _ = read(path.read_bytes())
     assert f"{len(objects) + 1} lines" in done.output
+    assert path.stat().st_mode & 0o777 == 0o600
     monkeypatch.setattr(export, "MAX_SECONDS", -1)
     cut = await rota(world_a.service, "account", "export", "--output", str(tmp_path / "b"))
     assert cut.exit_code != 0
-    assert not (tmp_path / "b").exists()
+    assert list(tmp_path.iterdir()) == [path]
     await asyncio.sleep(0)

@@ -1,5 +1,8 @@
 """`rota account …`: all data of the account."""
 
+import os
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,32 +24,45 @@ def export(
 
     Example: rota account export --output account.ndjson
     """
-    import hashlib
     import json
 
-    digest, lines, rest = hashlib.sha256(), 0, b""
-    partial = output.with_name(f"{output.name}.part")
+    part = output.with_name(f"{output.name}.part")
     try:
-        with partial.open("wb") as file:
-            for piece in session.client.data.export():
-                file.write(piece)
-                *whole, rest = (rest + piece).split(b"\n")
-                for line in whole:
-                    if line.startswith(b'{"end":'):
-                        rest = line
-                        break
-                    digest.update(line + b"\n")
-                    lines += 1
+        lines, digest, last = _download(session, part)
+        end = json.loads(last)["end"] if last.startswith(b'{"end":') else None
+        if end is None or (end["lines"], end["sha256"]) != (lines, digest):
+            fail("The export was cut off. Try again.")
+        part.replace(output)
     except OSError as error:
-        fail(f"Cannot write {partial}: {error.strerror}.")
-    end = json.loads(rest)["end"] if rest.startswith(b'{"end":') else None
-    if end is None or (end["lines"], end["sha256"]) != (lines, digest.hexdigest()):
-        fail(f"The export was cut off. {partial} is not complete. Try again.")
-    partial.replace(output)
+        fail(f"Cannot write {part}: {error.strerror}.")
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
     if session.as_json:
         print_json(end)
     else:
         print_text(f"{lines} lines are in {output}.")
+
+
+def _download(session: Session, path: Path) -> tuple[int, str, bytes]:
+    """Writes an export to a new file. Returns how many lines it has before its last one, their
+    digest, and the last one."""
+    import hashlib
+
+    digest, lines, rest = hashlib.sha256(), 0, b""
+    path.unlink(missing_ok=True)
+    # Only this user can read it, from the first moment.
+    with open(path, "xb", opener=partial(os.open, mode=0o600)) as file:
+        for piece in session.client.data.export():
+            file.write(piece)
+            *whole, rest = (rest + piece).split(b"\n")
+            for line in whole:
+                if line.startswith(b'{"end":'):
+                    rest = line
+                    break
+                digest.update(line + b"\n")
+                lines += 1
+    return lines, digest.hexdigest(), rest
 
 
 @client_command(commands)

@@ -1,5 +1,6 @@
 """`rota admin accounts` and `rota admin credits`: what operators do with the data of accounts."""
 
+import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
@@ -99,7 +100,7 @@ async def export_command(exports: Exports, account_id: UUID, path: Path | None) 
     """Writes an export. An operator who reads it leaves an audit entry."""
     pages = exports.for_operator(account_id)
     first = await anext(pages)
-    output: BinaryIO = path.open("wb") if path else sys.stdout.buffer
+    output: BinaryIO = os.fdopen(_private(path), "wb") if path else sys.stdout.buffer
     try:
         output.write(first)
         async for page in pages:
@@ -107,6 +108,11 @@ async def export_command(exports: Exports, account_id: UUID, path: Path | None) 
     finally:
         if path:
             output.close()
+
+
+def _private(path: Path) -> int:
+    """Opens a file that only the operator can read, unless it exists."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 
 
 async def grant_command(
