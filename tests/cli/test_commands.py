@@ -40,6 +40,10 @@ async def test_lists_have_filters_and_limits(rota: Terminal, person: Person) -> 
     listed = await rota.ok("tasks", "list", "--status", "FAILED", "--limit", "1")
     assert "Task 3" in listed.out
     assert "Task 1" not in listed.out
+    assert listed.err == "1 of 2. --limit shows more.\n"
+    cut = (await rota.ok("tasks", "list", "--limit", "2", "--json")).json
+    assert (len(cut["tasks"]), cut["total"]) == (2, 5)
+    assert (await rota.ok("tasks", "list", "--limit", "5")).err == ""
     both = ("--status", "FAILED", "--status", "RUNNING")
     found = (await rota.ok("tasks", "list", *both, "--json")).json["tasks"]
     assert [task["name"] for task in found] == [f"Task {number}" for number in (4, 3, 2, 1, 0)]

@@ -3,15 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 import typer
 
 from rota.cli.exits import ExitCode, errors_as_one_line
 from rota.cli.follow import Display
+from rota.cli.output import page_size, print_list
 from rota.cli.profiles import ProfileError
 from rota.cli.session import read_text
 from rota.cli.text import ago
-from rota_sdk import TextDelta, TextSnapshot, errors, models
+from rota_sdk import Rota, TextDelta, TextSnapshot, errors, models
+from tests.sdk.test_contract import DESCRIPTIONS
 
 
 def test_a_text_after_a_reconnect_is_not_printed_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +63,37 @@ def test_every_error_is_one_line(
     assert ended.value.exit_code == code
     [printed] = capsys.readouterr().err.splitlines()
     assert printed.startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("limit", "note", "offsets"),
+    [
+        (20, "20 of 1,250. --limit shows more.\n", [0]),
+        # The first page says whether there are more. Then all of them are read.
+        (150, "150 of 1,250. --limit shows more.\n", [0, 0, 100]),
+        (2000, "", [0, *range(0, 1300, 100)]),
+    ],
+)
+def test_a_list_reads_only_the_pages_that_it_shows(
+    capsys: pytest.CaptureFixture[str], limit: int, note: str, offsets: list[int]
+) -> None:
+    task = DESCRIPTIONS["a"]["components"]["examples"]["TaskResponse"]["value"]["task"]
+    read: list[int] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        first, size = (int(request.url.params[name]) for name in ("offset", "limit"))
+        read.append(first)
+        page = [task | {"id": f"task_{n}"} for n in range(first, min(first + size, 1250))]
+        return httpx.Response(200, json={"tasks": page, "total": 1250})
+
+    http = httpx.Client(transport=httpx.MockTransport(answer))
+    pages = Rota(base_url="http://x", api_key="k", http_client=http).tasks.list(
+        page_size=page_size(limit)
+    )
+    print_list("tasks", pages, limit, ("ID",), lambda each: (each.id,), "", as_json=False)
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == min(limit, 1250) + 1
+    assert (printed.err, read) == (note, offsets)
 
 
 def test_an_interrupted_command_ends_quietly() -> None:

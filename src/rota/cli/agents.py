@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rota.cli.output import models_of, print_fields, print_json, print_table, print_text
+from rota.cli.output import (
+    page_size,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+    print_text,
+)
 from rota.cli.session import Session, client_command
 from rota.cli.text import dollars
 
@@ -33,13 +40,10 @@ def list_agents(
 ) -> None:
     """List the agents of the catalog."""
     pages = session.client.agents.list(
-        department=department, tier=rank, search=search, page_size=min(limit, 100)
+        department=department, tier=rank, search=search, page_size=page_size(limit)
     )
-    found = models_of(pages, limit)
-    if session.as_json:
-        print_json({"agents": found})
-    else:
-        print_table(COLUMNS, map(_row, found), "No agents match.")
+    empty = "No agents match."
+    print_list("agents", pages, limit, COLUMNS, _row, empty, as_json=session.as_json)
 
 
 @client_command(commands)

@@ -27,7 +27,7 @@ class ShownKey(Protocol):
 
 def print_keys(keys: Sequence[ShownKey], *, as_json: bool) -> None:
     if as_json:
-        print_json({"keys": keys})
+        print_json({"keys": keys, "total": len(keys)})
         return
     rows = [
         (

@@ -2,18 +2,23 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rota.cli.text import safe, safe_json, safe_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rota_sdk._model import Model
+    from rota_sdk import Pages
+
+T = TypeVar("T")
 
 # In a pipe, no line is wrapped or cut.
 PIPE_WIDTH = 10_000
+# The most items that the service puts into one page of a list.
+LARGEST_PAGE = 100
 
 
 def console(*, err: bool = False) -> "Console":
@@ -80,10 +85,27 @@ def print_note(text: str) -> None:
     sys.stderr.flush()
 
 
-def models_of(items: Iterable["Model"], limit: int | None) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if limit is not None and len(found) >= limit:
-            break
-        found.append(item)
-    return found
+def page_size(limit: int) -> int:
+    return min(limit, LARGEST_PAGE)
+
+
+def print_list(
+    name: str,
+    pages: "Pages[T]",
+    limit: int,
+    columns: Sequence[str],
+    row: Callable[[T], Sequence[object]],
+    empty: str,
+    *,
+    as_json: bool,
+) -> None:
+    """The first items of a list, and how many it has."""
+    page = pages.first_page()
+    has_all = len(page.items) >= min(limit, page.total)
+    items = page.items[:limit] if has_all else list(islice(pages, limit))
+    if as_json:
+        print_json({name: items, "total": page.total})
+        return
+    print_table(columns, map(row, items), empty)
+    if len(items) < page.total:
+        print_note(f"{len(items):,} of {page.total:,}. --limit shows more.")

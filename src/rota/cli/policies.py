@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rota.cli.exits import ExitCode, fail
-from rota.cli.output import models_of, print_fields, print_json, print_table, print_text
+from rota.cli.output import page_size, print_fields, print_json, print_list, print_text
 from rota.cli.session import Session, client_command, read_json
 from rota.cli.text import dollars, moment
 from rota.cli.tools import find_server
 
 if TYPE_CHECKING:
-    from rota_sdk.models import PoliciesResponse
+    from rota_sdk.models import PoliciesResponse, Rule
 
 policies = typer.Typer(no_args_is_help=True, help="Set who can approve, and what needs approval.")
 rules = typer.Typer(no_args_is_help=True, help="Let agents make some calls without a review.")
@@ -106,24 +106,22 @@ def list_rules(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 100,
 ) -> None:
     """List the standing rules, also those that no longer work. Needs a session."""
-    found = models_of(session.client.rules.list(), limit)
-    if session.as_json:
-        print_json({"rules": found})
-        return
-    rows = [
-        (
-            each.id,
-            each.agent,
-            each.tool,
-            f"{each.uses} of {each.max_uses}",
-            moment(each.expires_at),
-            each.void_reason or each.state,
-            each.created_by_name,
-        )
-        for each in found
-    ]
+    pages = session.client.rules.list(page_size=page_size(limit))
     columns = ("ID", "Agent", "Tool", "Used", "Ends", "State", "Made by")
-    print_table(columns, rows, "There are no rules.")
+    empty = "There are no rules."
+    print_list("rules", pages, limit, columns, _row, empty, as_json=session.as_json)
+
+
+def _row(rule: "Rule") -> tuple[object, ...]:
+    return (
+        rule.id,
+        rule.agent,
+        rule.tool,
+        f"{rule.uses} of {rule.max_uses}",
+        moment(rule.expires_at),
+        rule.void_reason or rule.state,
+        rule.created_by_name,
+    )
 
 
 @client_command(rules)

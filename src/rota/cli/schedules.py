@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rota.cli.output import models_of, print_fields, print_json, print_table, print_text
+from rota.cli.output import page_size, print_fields, print_json, print_list, print_table, print_text
 from rota.cli.session import Session, client_command, read_text
 from rota.cli.text import moment
 
@@ -28,24 +28,22 @@ def list_schedules(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 100,
 ) -> None:
     """List the schedules."""
-    found = models_of(session.client.schedules.list(), limit)
-    if session.as_json:
-        print_json({"schedules": found})
-        return
-    rows = [
-        (
-            each.id,
-            each.name,
-            each.cron,
-            each.time_zone,
-            each.task.agent,
-            "paused" if each.paused else moment(each.next_at),
-            each.last_outcome,
-        )
-        for each in found
-    ]
+    pages = session.client.schedules.list(page_size=page_size(limit))
     columns = ("ID", "Name", "Cron", "Time zone", "Agent", "Next", "Last outcome")
-    print_table(columns, rows, "There are no schedules.")
+    empty = "There are no schedules."
+    print_list("schedules", pages, limit, columns, _row, empty, as_json=session.as_json)
+
+
+def _row(schedule: "Schedule") -> tuple[object, ...]:
+    return (
+        schedule.id,
+        schedule.name,
+        schedule.cron,
+        schedule.time_zone,
+        schedule.task.agent,
+        "paused" if schedule.paused else moment(schedule.next_at),
+        schedule.last_outcome,
+    )
 
 
 @client_command(commands)

@@ -8,9 +8,10 @@ import typer
 
 from rota.cli.exits import ExitCode
 from rota.cli.output import (
-    models_of,
+    page_size,
     print_fields,
     print_json,
+    print_list,
     print_note,
     print_table,
     print_text,
@@ -141,25 +142,11 @@ def list_tasks(
         agent=agent,
         project_id=project,
         q=search,
-        page_size=min(limit, 100),
+        page_size=page_size(limit),
     )
-    tasks = models_of(pages, limit)
-    if session.as_json:
-        print_json({"tasks": tasks})
-        return
-    rows = [
-        (
-            task.id,
-            task.status,
-            task.name,
-            task.assigned_agent,
-            f"${task.usage.cost_usd}",
-            moment(task.created_at),
-        )
-        for task in tasks
-    ]
     columns = ("ID", "Status", "Name", "Agent", "Cost", "Created")
-    print_table(columns, rows, "There are no tasks.")
+    empty = "There are no tasks."
+    print_list("tasks", pages, limit, columns, _row, empty, as_json=session.as_json)
 
 
 @client_command(commands)
@@ -322,6 +309,17 @@ def _created(session: Session, task: "Task", *, follow: bool, until_review: bool
     )
     if code is not ExitCode.OK:
         raise typer.Exit(code)
+
+
+def _row(task: "Task") -> tuple[object, ...]:
+    return (
+        task.id,
+        task.status,
+        task.name,
+        task.assigned_agent,
+        f"${task.usage.cost_usd}",
+        moment(task.created_at),
+    )
 
 
 def _reason(step: "TimelineStep") -> str | None:

@@ -26,7 +26,7 @@ def list_servers(session: Session) -> None:
     """List the tool servers of the account."""
     servers = list(session.client.tool_servers.list())
     if session.as_json:
-        print_json({"servers": servers})
+        print_json({"servers": servers, "total": len(servers)})
         return
     rows = [
         (

@@ -7,9 +7,10 @@ import typer
 
 from rota.cli.exits import ExitCode, fail
 from rota.cli.output import (
-    models_of,
+    page_size,
     print_fields,
     print_json,
+    print_list,
     print_note,
     print_table,
     print_text,
@@ -41,7 +42,7 @@ def list_webhooks(session: Session) -> None:
     """List the webhooks."""
     found = list(session.client.webhooks.list())
     if session.as_json:
-        print_json({"webhooks": found})
+        print_json({"webhooks": found, "total": len(found)})
         return
     rows = [
         (
@@ -190,17 +191,22 @@ def deliveries(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
 ) -> None:
     """List the attempts of the last seven days, newest first. --json shows request and response."""
-    pages = session.client.webhooks.deliveries(webhook, outcome=outcome.value if outcome else None)
-    found = models_of(pages, limit)
-    if session.as_json:
-        print_json({"deliveries": found})
-        return
-    rows = [
-        (moment(each.sent_at), each.sequence, each.type, each.attempt, _outcome(each))
-        for each in found
-    ]
+    pages = session.client.webhooks.deliveries(
+        webhook, outcome=outcome.value if outcome else None, page_size=page_size(limit)
+    )
     columns = ("Sent", "Event", "Type", "Attempt", "Outcome")
-    print_table(columns, rows, "There are no deliveries.")
+    empty = "There are no deliveries."
+    print_list("deliveries", pages, limit, columns, _row, empty, as_json=session.as_json)
+
+
+def _row(delivery: "Delivery") -> tuple[object, ...]:
+    return (
+        moment(delivery.sent_at),
+        delivery.sequence,
+        delivery.type,
+        delivery.attempt,
+        _outcome(delivery),
+    )
 
 
 def _types(webhook: "Webhook") -> str:

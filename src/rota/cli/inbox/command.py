@@ -41,7 +41,8 @@ def inbox(session: Session) -> None:
     nothing is decided. With --json, the command prints the list and exits.
     """
     if session.as_json:
-        print_json({"approvals": list(session.client.approvals.list())})
+        approvals = list(session.client.approvals.list())
+        print_json({"approvals": approvals, "total": len(approvals)})
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         fail(
