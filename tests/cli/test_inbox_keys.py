@@ -1,7 +1,9 @@
 """What keys do in the inbox, without a terminal: the service is real."""
 
 import sys
+from contextlib import nullcontext
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from rota.cli.inbox.command import Inbox
 from rota.cli.inbox.state import View
 from rota_sdk import Rota
 from tests.cli.conftest import url_of
+from tests.cli.reviews import item, review, task
 from tests.service import Person, Service
 from tests.tasks.world import create, patch
 
@@ -49,7 +52,7 @@ async def test_an_empty_inbox_opens_nothing_and_quits(office: Service, person: P
 
 
 async def test_keys_go_back_without_a_decision(office: Service, person: Person) -> None:
-    task = await create(person, name="Send it", status="WAITING_APPROVAL")
+    sent = await create(person, name="Send it", status="WAITING_APPROVAL")
     inbox = opened(office, person.token)
     assert press(inbox, "enter", "e")
     assert inbox.state.message == "There is nothing to edit here."
@@ -59,16 +62,16 @@ async def test_keys_go_back_without_a_decision(office: Service, person: Person) 
     assert (inbox.state.view, inbox.state.reason) == (View.REVIEW, "N")
     press(inbox, "a", "n", "escape")
     assert inbox.state.view is View.LIST
-    found = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
+    found = (await person.get(f"/api/tasks/{sent['id']}")).json()["task"]
     assert found["status"] == "WAITING_APPROVAL"
 
 
 async def test_what_somebody_else_has_decided_is_not_opened(
     office: Service, person: Person
 ) -> None:
-    task = await create(person, name="Send it", status="WAITING_APPROVAL")
+    sent = await create(person, name="Send it", status="WAITING_APPROVAL")
     inbox = opened(office, person.token)
-    await patch(person, task["id"], status="CANCELLED")
+    await patch(person, sent["id"], status="CANCELLED")
     press(inbox, "enter")
     assert inbox.state.view is View.LIST
     assert inbox.state.message.startswith("This task is no longer waiting")
@@ -104,3 +107,19 @@ async def test_a_long_list_is_counted_but_not_loaded(
         await create(person, name=f"Task {number}", status="WAITING_APPROVAL")
     inbox = opened(office, person.token)
     assert (len(inbox.state.approvals), inbox.state.total) == (1, 2)
+
+
+async def test_the_edit_of_one_call_is_kept_if_that_of_the_next_is_refused(
+    office: Service, person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\n! grep -q refused "$1" && sed -i s/first/second/ "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    inbox = opened(office, person.token)
+    inbox._keyboard.paused = nullcontext
+    calls = [item(id="call-1"), item(id="call-2", arguments={"ref": "refused"})]
+    inbox.state.open(task(), review(items=calls))
+    press(inbox, "e")
+    assert inbox.state.opened.edits == {"call-1": {"ref": "second"}}
+    assert inbox.state.message == f"{editor} failed, so the arguments stay as they were."

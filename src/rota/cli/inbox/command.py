@@ -244,17 +244,19 @@ class Inbox:
         if not items:
             self.state.message = "There is nothing to edit here."
             return
+        edits, refusal = {**items, **opened.edits}, ""
         self._live.stop()
         try:
             with self._keyboard.paused():
-                now = {place: edited(opened.edits.get(place, items[place])) for place in items}
-            self.state.edit(
-                {place: new for place, new in now.items() if not is_same(new, items[place])}
-            )
+                for place in items:
+                    edits[place] = edited(edits[place])
         except EditRefused as error:
-            self.state.message = str(error)
+            refusal = str(error)
         finally:
             self._live.start()
+        # What was edited before a refusal is kept.
+        self.state.edit({each: new for each, new in edits.items() if not is_same(new, items[each])})
+        self.state.message = refusal or self.state.message
 
     @property
     def _opened(self) -> Opened:

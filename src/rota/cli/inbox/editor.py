@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -11,29 +12,55 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+# Lines above the text that say what is wrong with it.
+_NOTE = re.compile(r"\A(//.*\n)+")
+
 
 class EditRefused(Exception):
     """The arguments did not change. The message says why."""
 
 
+class _NotArguments(ValueError):
+    pass
+
+
 def edited(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What the person leaves in the file. A text that is not valid is opened again with the reason,
+    until the person leaves it as it is or deletes it."""
     command = _command()
+    text = json.dumps(arguments, indent=2, ensure_ascii=False) + "\n"
+    note = ""
     try:
         # Only this user can read the folder.
         with tempfile.TemporaryDirectory(prefix="rota-") as folder:
             file = Path(folder) / "arguments.json"
-            text = json.dumps(arguments, indent=2, ensure_ascii=False) + "\n"
-            file.write_text(text, encoding="utf-8")
-            _run([*command, str(file)])
-            changed = file.read_text(encoding="utf-8")
+            while True:
+                file.write_text(note + text, encoding="utf-8")
+                _run([*command, str(file)])
+                before, text = text, _NOTE.sub("", file.read_text(encoding="utf-8"))
+                if not text.strip():
+                    raise EditRefused("The file is empty, so the arguments stay as they were.")
+                try:
+                    return _parsed(text)
+                except _NotArguments as error:
+                    if text == before:
+                        raise EditRefused(f"The arguments stay as they were. {error}") from None
+                    note = f"// {error} Close the file without a change to give up.\n"
     except (OSError, UnicodeError) as error:
-        raise EditRefused(f"The file cannot be edited, so nothing was changed: {error}") from None
+        reason = f"The file cannot be edited, so the arguments stay as they were: {error}"
+        raise EditRefused(reason) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(changed, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        # The note above the text is the first line.
+        raise _NotArguments(f"Line {error.lineno + 1} is not valid JSON: {error.msg}.") from None
     except (ValueError, RecursionError) as error:
-        raise EditRefused(f"That is not valid JSON, so nothing was changed: {error}") from None
+        raise _NotArguments(f"This is not valid JSON: {error}.") from None
     if not isinstance(found, dict):
-        raise EditRefused("The arguments must be a JSON object. Nothing was changed.")
+        raise _NotArguments("The arguments must be a JSON object.")
     return found
 
 
@@ -58,7 +85,7 @@ def _run(command: list[str]) -> None:
         why = getattr(error, "strerror", None) or error
         raise EditRefused(f"Cannot start {command[0]}: {why}. Set EDITOR.") from None
     if done.returncode:
-        raise EditRefused(f"{command[0]} failed, so nothing was changed.")
+        raise EditRefused(f"{command[0]} failed, so the arguments stay as they were.")
 
 
 @contextmanager
