@@ -32,7 +32,9 @@ async def test_a_user_lists_and_ends_the_own_sessions(service: Service) -> None:
     [other] = [session["id"] for session in page["sessions"] if not session["current"]]
     for session_id in (other, "sess_" + "0" * 32, "nonsense"):
         refused = await stranger.delete(f"/api/auth/sessions/{session_id}")
-        assert assert_error(refused, 404, "NOT_FOUND")["message"] == "Session not found."
+        assert assert_error(refused, 404, "NOT_FOUND")["message"] == (
+            "Session not found. GET /api/auth/sessions lists your sessions."
+        )
     ended = await laptop.delete(f"/api/auth/sessions/{other}")
     assert (ended.status_code, ended.json()) == (200, {"deleted": True, "id": other})
     assert (await phone.get("/api/me")).status_code == 401

@@ -84,7 +84,9 @@ def test_a_refused_change_says_what_to_do_first() -> None:
     assert str(AlreadySubscribed(LOWERED)) == (
         "The plan standard already starts with the next period."
     )
-    assert str(NothingToResume("connect_pass")) == "The connect pass is not cancelled."
+    assert str(NothingToResume("connect_pass")) == (
+        "The connect pass is not cancelled, so there is nothing to resume."
+    )
 
 
 def test_a_cancelled_pass_is_resumed_instead_of_bought_again() -> None:

@@ -82,7 +82,7 @@ async def test_the_model_learns_why_it_cannot_delegate_and_continues(
         if message["role"] == "tool"
     ]
     assert told == [
-        "The agent 'nobody' is not in the catalog.",
+        "The agent 'nobody' is not in the catalog. Check the name.",
         "The rank of lead is not lower than yours.",
         "The rank of director is not lower than yours.",
         "The agent exclusive requires the tier ENTERPRISE. Choose another agent or a higher plan.",

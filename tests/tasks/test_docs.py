@@ -64,7 +64,8 @@ async def test_the_examples_about_tasks_run_unchanged(board: Service, tmp_path: 
         "1,200 rows read\n1,200 rows written\n\nIMPORT_FAILED\n"
         "['severity', 'summary']\n0.250000\n"
         "1\nRUNNING\nNone\napproved\n2\nFalse\n0\n1\n"
-        "The request is not valid. agent: The agent 'nobody' is not in the catalog.\n"
+        "The request is not valid. "
+        "agent: The agent 'nobody' is not in the catalog. Check the name.\n"
         "1\n1\nCANCELLED\n"
     )
 

@@ -13,7 +13,10 @@ class AuthorizationMalformed(AuthenticationFailed):
 
 class ApiKeyInvalid(AuthenticationFailed):
     def __init__(self) -> None:
-        super().__init__("The API key is not valid. It is unknown, revoked or expired.")
+        super().__init__(
+            "The API key is not valid. It is unknown, revoked or expired. Send another key, or "
+            "create one with POST /api/keys."
+        )
 
 
 class SessionTokenInvalid(AuthenticationFailed):
@@ -131,7 +134,10 @@ class AccountBeingCreated(Conflict):
 
 class CredentialRevoked(AuthenticationFailed):
     def __init__(self) -> None:
-        super().__init__("The credential was revoked while this request waited.")
+        super().__init__(
+            "The credential was revoked while this request waited. Sign in again, or use another "
+            "API key."
+        )
 
 
 class SessionNotForPrograms(Forbidden):
@@ -153,19 +159,19 @@ class KeyCanApprove(Forbidden):
 
 class UserDeleted(AuthenticationFailed):
     def __init__(self) -> None:
-        super().__init__("The user of this token no longer exists.")
+        super().__init__("The user of this token no longer exists. Sign in again.")
 
 
 class SessionAccountNotFound(NotFound):
     def __init__(self) -> None:
-        super().__init__("The account of this session no longer exists.")
+        super().__init__("The account of this session no longer exists. Sign in again.")
 
 
 class SessionNotFound(NotFound):
     """One message for sessions of other users, for ended ones and for unknown ones."""
 
     def __init__(self) -> None:
-        super().__init__("Session not found.")
+        super().__init__("Session not found. GET /api/auth/sessions lists your sessions.")
 
 
 class SelectionRefused(Forbidden):
@@ -203,7 +209,8 @@ class KeyOfAnotherAccount(SelectionRefused):
         super().__init__(
             caller,
             "This API key does not belong to the account in X-Service-Account. "
-            f"It belongs to {ids.to_wire('acct', caller.account_id)}.",
+            f"It belongs to {ids.to_wire('acct', caller.account_id)}. Remove the header, or send a "
+            "key of the account that it names.",
         )
 
 
@@ -257,7 +264,7 @@ class ApiKeyNotFound(NotFound):
     """One message for keys of other accounts and for keys that do not exist."""
 
     def __init__(self) -> None:
-        super().__init__("API key not found.")
+        super().__init__("API key not found. GET /api/keys lists the keys.")
 
 
 class TooManyKeys(Conflict):

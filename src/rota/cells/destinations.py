@@ -40,7 +40,7 @@ class UnknownCell(Unavailable):
 
 class CellNotFound(NotFound):
     def __init__(self, name: str) -> None:
-        super().__init__(f"This service has no cell {name}.")
+        super().__init__(f"This service has no cell {name}. Check the cell in the path.")
 
 
 class Destinations:

@@ -26,7 +26,7 @@ class MemberNotFound(NotFound):
 
 class OwnerRequired(Forbidden):
     def __init__(self) -> None:
-        super().__init__("Only an owner can add, change or remove an owner.")
+        super().__init__("Only an owner can add, change or remove an owner. Ask an owner.")
 
 
 class LastOwner(Conflict):
@@ -65,7 +65,9 @@ class AlreadyInvited(Conflict):
 
 class AddressOfMember(Conflict):
     def __init__(self, email: str) -> None:
-        super().__init__(f"{email} already belongs to a member of this company.")
+        super().__init__(
+            f"{email} already belongs to a member of this company. Change that member instead."
+        )
 
 
 class TooManyInvitations(Conflict):

@@ -58,7 +58,7 @@ async def findings(name: str, check: Check, timeout_s: float = CHECK_TIMEOUT_S) 
         found.append(failed(name, str(error)))
     except TimeoutError:
         found.append(
-            failed(name, f"No response within {timeout_s:g} s. Check that a firewall lets it pass.")
+            failed(name, f"No response within {timeout_s:g} s. Check that no firewall blocks it.")
         )
     except Exception as error:
         if isinstance(error, OSError) and error.filename:

@@ -65,7 +65,7 @@ class CallRejected(Exception):
 
 class ServerNotFound(NotFound):
     def __init__(self) -> None:
-        super().__init__("Tool server not found.")
+        super().__init__("Tool server not found. GET /api/mcp lists the tool servers.")
 
 
 class ToolNotFound(NotFound):

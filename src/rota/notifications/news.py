@@ -34,8 +34,13 @@ _WHY_DISABLED: Mapping[DisabledReason, str] = {
     "paused": "A user disabled it.",
     "failing": "Deliveries failed for three days. Correct the endpoint and enable the webhook.",
     "gone": "The endpoint returned status 410. Enable the webhook if this was a mistake.",
-    "member_removed": "The user who saved it last has left. Enable it if it is still needed.",
-    "key_ended": "The API key that chose its URL has ended. Enable it if it is still needed.",
+    "member_removed": (
+        "The user who set its URL left or lost the right to manage webhooks. Enable it if it is "
+        "still needed."
+    ),
+    "key_ended": (
+        "The API key that set its URL was revoked or has expired. Enable it if it is still needed."
+    ),
 }
 
 

@@ -52,7 +52,7 @@ class SeatsBelowMembers(Conflict):
 
 class NotSubscribed(NotFound):
     def __init__(self, product: ProductKind) -> None:
-        super().__init__(f"The account has no {_NOUNS[product]}.")
+        super().__init__(f"The account has no {_NOUNS[product]}. Buy one first.")
         self.product = product
 
 
@@ -73,7 +73,7 @@ class AlreadyCancelled(Conflict):
 
 class NothingToResume(Conflict):
     def __init__(self, product: ProductKind) -> None:
-        super().__init__(f"The {_NOUNS[product]} is not cancelled.")
+        super().__init__(f"The {_NOUNS[product]} is not cancelled, so there is nothing to resume.")
         self.product = product
 
 

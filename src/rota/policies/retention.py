@@ -39,7 +39,10 @@ class RetentionRules:
             least, most = self.least.get(kind, 1), self.most.get(kind, MOST_DAYS)
             if days is not None and not least <= days <= most:
                 wrong.append(
-                    FieldError(f"retention.{kind}", f"must be between {least} and {most} days here")
+                    FieldError(
+                        f"retention.{kind}",
+                        f"must be between {least} and {most} days on this service",
+                    )
                 )
         if wrong:
             raise ValidationFailed.of(*wrong)

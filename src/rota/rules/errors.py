@@ -6,7 +6,7 @@ from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFaile
 
 class RuleNotFound(NotFound):
     def __init__(self) -> None:
-        super().__init__("Rule not found.")
+        super().__init__("Rule not found. GET /api/rules lists the rules.")
 
 
 class TooManyRules(Conflict):

@@ -5,7 +5,7 @@ from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, Vali
 
 class ScheduleNotFound(NotFound):
     def __init__(self) -> None:
-        super().__init__("Schedule not found.")
+        super().__init__("Schedule not found. GET /api/schedules lists the schedules.")
 
 
 class TooManySchedules(Conflict):

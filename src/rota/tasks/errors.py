@@ -31,7 +31,10 @@ class ParentNotFound(NotFound):
 
 class ParentEnded(Conflict):
     def __init__(self, parent: Task) -> None:
-        super().__init__(f"The parent task is {parent.status}, so it cannot have open subtasks.")
+        super().__init__(
+            f"The parent task is {parent.status}, so it cannot have open subtasks. Choose another "
+            "parent."
+        )
 
 
 class ParentNotChangeable(Conflict):
@@ -46,7 +49,8 @@ class ParentNotChangeable(Conflict):
 class ParentIsBelow(InvalidField):
     def __init__(self) -> None:
         super().__init__(
-            "parentTaskId", "The new parent is the task itself or one of its subtasks."
+            "parentTaskId",
+            "The new parent is the task itself or one of its subtasks. Choose another parent.",
         )
 
 
@@ -57,7 +61,7 @@ class NestingTooDeep(InvalidField):
 
 class AgentNotInCatalog(InvalidField):
     def __init__(self, name: str, field: str = "agent") -> None:
-        super().__init__(field, f"The agent {name!r} is not in the catalog.")
+        super().__init__(field, f"The agent {name!r} is not in the catalog. Check the name.")
 
 
 class AgentRetired(Conflict):
@@ -164,7 +168,11 @@ class ErrorNotWritable(Conflict):
 
 class ErrorWithoutFailure(InvalidField):
     def __init__(self) -> None:
-        super().__init__("error", "Only a task that is or becomes FAILED can have an error.")
+        super().__init__(
+            "error",
+            "Only a task that is or becomes FAILED can have an error. Remove error, or set status "
+            "to FAILED.",
+        )
 
 
 class OutputTooLong(InvalidField):
@@ -172,7 +180,7 @@ class OutputTooLong(InvalidField):
         super().__init__(
             "logs",
             f"With these logs, the output would have {length} characters. The maximum is "
-            f"{max_length}.",
+            f"{max_length}. Send shorter logs.",
         )
 
 
@@ -189,7 +197,8 @@ class TooManyActions(InvalidField):
     def __init__(self, count: int, max_count: int) -> None:
         super().__init__(
             "actions",
-            f"With these actions, the task would have {count}. The maximum is {max_count}.",
+            f"With these actions, the task would have {count}. The maximum is {max_count}. Send "
+            "fewer actions.",
         )
 
 
@@ -197,7 +206,8 @@ class ActionsTooLarge(InvalidField):
     def __init__(self, size: int, max_size: int) -> None:
         super().__init__(
             "actions",
-            f"With these actions, the log would have {size} bytes. The maximum is {max_size}.",
+            f"With these actions, the log would have {size} bytes. The maximum is {max_size}. "
+            "Send fewer or shorter actions.",
         )
 
 

@@ -273,7 +273,7 @@ def task_routes(
 
     @router.post(
         "/api/tasks/{id}/snooze",
-        summary="Put off a decision",
+        summary="Snooze a decision",
         responses=documented(404, 409),
     )
     async def snooze_task(

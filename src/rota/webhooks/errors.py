@@ -5,7 +5,7 @@ from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, Vali
 
 class WebhookNotFound(NotFound):
     def __init__(self) -> None:
-        super().__init__("Webhook not found.")
+        super().__init__("Webhook not found. GET /api/webhooks lists the webhooks.")
 
 
 class TooManyWebhooks(Conflict):
