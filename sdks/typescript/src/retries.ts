@@ -17,7 +17,7 @@ export const LONGEST_WAIT_MS = 60_000;
  * `wait`. Together with the time between the attempts, this is more than a minute. A client that
  * repeats nothing gives up at once.
  */
-export const patienceOf = (maxRetries: number): number => maxRetries && Math.max(20, maxRetries);
+export const maxFailures = (maxRetries: number): number => maxRetries && Math.max(20, maxRetries);
 
 /** Grows with each attempt. It is random, so that clients do not come back together. */
 export const backoffMs = (attempt: number, firstMs = FIRST_MS): number =>

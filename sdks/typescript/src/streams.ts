@@ -4,7 +4,7 @@ import { hasEnded, type TaskEvent } from './events.ts';
 import { accountEvents, getTask, me } from './generated/operations.gen.ts';
 import type { Json } from './options.ts';
 import type { ApiRequest } from './request.ts';
-import { backoffMs, delayMs, patienceOf, pause } from './retries.ts';
+import { backoffMs, delayMs, maxFailures, pause } from './retries.ts';
 import { Decoder, type Message } from './sse.ts';
 import { Deadline } from './timeouts.ts';
 import { Transport } from './transport.ts';
@@ -130,7 +130,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   async #recover(error: unknown, started: number): Promise<void> {
     const { maxRetries } = this.#transport.settings;
     const isFull = error instanceof RateLimitError;
-    const limit = this.#wasOpen ? patienceOf(1) : isFull ? maxRetries : patienceOf(maxRetries);
+    const limit = this.#wasOpen ? maxFailures(1) : isFull ? maxRetries : maxFailures(maxRetries);
     const againMs = delayMs(error, this.#idle, true);
     if (againMs === null || this.#refused >= limit) throw error;
     this.#refused += 1;

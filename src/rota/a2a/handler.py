@@ -227,7 +227,7 @@ class Handler(RequestHandler):
     async def _waited(self, context: Context, caller: Caller, known: Known) -> Task:
         """The task when it ends or waits for a person, or when the time is over."""
         task = known.task
-        if _rests(task):
+        if _ended_or_waiting(task):
             return task
         # Only for streams, the server notices by itself that the client has left.
         request: Request = context.state[REQUEST]
@@ -239,7 +239,7 @@ class Handler(RequestHandler):
         ) as changes:
             async for change in changes:
                 task = change.task
-                if _rests(task):
+                if _ended_or_waiting(task):
                     break
         return task
 
@@ -272,7 +272,7 @@ class Handler(RequestHandler):
         return still_allowed(self._credentials, request, PATH, before, READER)
 
 
-def _rests(task: Task) -> bool:
+def _ended_or_waiting(task: Task) -> bool:
     return task.status in TERMINAL or task.status == "WAITING_APPROVAL"
 
 

@@ -72,7 +72,7 @@ def _check(program: ProgramEndpoint, scope: Scope) -> None:
 
 
 class Endpoint:
-    """Gives an admitted request with a sound body to an endpoint of the SDK."""
+    """Passes an admitted request with a valid body to an endpoint of the SDK."""
 
     def __init__(self, app: ASGIApp, program: ProgramEndpoint, *, rpc: bool) -> None:
         self._app = app
@@ -149,7 +149,7 @@ def a2a_routes(
             return refused.response
         return json_response(200, card, {"Cache-Control": "private, max-age=60"})
 
-    # The second is where clients look that have the URL of the endpoint.
+    # Clients that have the URL of the endpoint look at the second path.
     for path in (AGENT_CARD_WELL_KNOWN_PATH, PATH + AGENT_CARD_WELL_KNOWN_PATH):
         shown = create_agent_card_routes(cards.public(), card_url=path, cache_control=_CACHED)
         router.routes.extend(_route(path, each.endpoint, ["GET"]) for each in shown)

@@ -16,7 +16,7 @@ from rota.platform.cell import ROUTING_HEADER
 from rota.platform.errors import PayloadTooLarge
 from rota.platform.http.edge import REFUSAL
 
-# Most responses begin sooner. Only for the others, somebody watches the client and the time.
+# Most responses begin sooner. Only the others get a task that watches the client and the time.
 WATCH_AFTER_S = 0.2
 # The longest calls of a cell wait for a tool server or an identity provider.
 RESPONSE_S = 150.0
@@ -136,7 +136,7 @@ class Request:
 
 
 class ClientGone(Exception):
-    """Nobody waits for the response any more."""
+    """The client has disconnected."""
 
 
 class Exchange:
@@ -156,7 +156,7 @@ class Exchange:
         )
 
     def end(self) -> None:
-        """The cell is told that nobody reads on."""
+        """Closes the connection: the client reads no further."""
         self._connection.fail("closed")
 
     async def read(self, most: int) -> bytes:

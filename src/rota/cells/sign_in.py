@@ -147,7 +147,7 @@ class SignIns:
                 return answer
             # If it has used the code up, the next one says that the person must sign in again.
             answers.append(answer)
-        return self._most_telling(answers)
+        return self._first_response(answers)
 
     async def _any_answer(self, request: Request) -> Answer:
         answers = []
@@ -155,9 +155,9 @@ class SignIns:
             answers.append(await ask(cell, request, routing(KNOWN_ONLY, self._cells)))
             if not answers[-1].is_missing:
                 return answers[-1]
-        return self._most_telling(answers)
+        return self._first_response(answers)
 
-    def _most_telling(self, answers: list[Answer]) -> Answer:
+    def _first_response(self, answers: list[Answer]) -> Answer:
         for answer in answers:
             if answer.status:
                 return answer

@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     TASK_CANCELLED = 4
     # The task waits for a person.
     REVIEW_WAITS = 5
-    # Another review waits than the one that was named. Nothing was decided.
+    # The pending review is not the one that was named. Nothing was decided.
     REVIEW_STALE = 6
     INTERRUPTED = 130
 

@@ -20,7 +20,7 @@ HANDSHAKE_VERSION = "2025-11-25"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 PARSE_ERROR = -32700
 SERVER_ERROR = -32000
-# A wait takes minutes, and its stream has a sign of life every 15 s.
+# A wait takes minutes, and its stream sends something at least every 15 s.
 TIMEOUT = httpx.Timeout(10, read=120)
 CHECK_TIMEOUT_S = 10
 # How often it looks whether somebody still reads the answers, once the input has ended.

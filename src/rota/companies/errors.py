@@ -81,7 +81,7 @@ class AlreadyMember(Conflict):
 
 
 class AddressNotVerified(Forbidden):
-    """The session has no verified address, or another one than the invitation."""
+    """The session has no verified address, or not the one that was invited."""
 
     def __init__(self, email: str | None) -> None:
         if email is None:

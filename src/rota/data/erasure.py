@@ -69,7 +69,7 @@ class Erasures:
         self._stops = stops
 
     async def request(self, caller: Caller, name: str) -> Erasure:
-        """Erases the caller's account. Everything of it stops with the commit."""
+        """Erases the caller's account. All its activity stops at the commit."""
         account_id, user_id = caller.account_id, caller.user_id
         async with self._db.read(user_id, user_id) as tx:
             assert caller.session_id is not None
@@ -129,13 +129,13 @@ class Erasures:
                     await self._leave_as_last_owner(company_id, user_id)
 
     async def _leave_as_last_owner(self, company_id: UUID, user_id: UUID) -> None:
-        """The other owners have left since the check. A company of nobody is erased. One with other
-        members needs an owner."""
+        """The other owners have left since the check. A company without other members is erased.
+        One with other members needs an owner."""
         async with self._db.read(company_id, user_id) as tx:
             others = len(await accounts.member_ids(tx)) - 1
         company = to_wire("acct", company_id)
         if not others:
-            log.warning("erasure_company_of_nobody", company=company)
+            log.warning("erasure_company_without_members", company=company)
             await self.erase(company_id)
             return
         await self._members.remove(company_id, user_id, by=None, last=True)

@@ -57,7 +57,7 @@ class DataParts(Outbound):
 
     @cached_property
     def policies(self) -> Policies:
-        return Policies(self.db, self.retention_rules, queries.hurry)
+        return Policies(self.db, self.retention_rules, queries.make_due_now)
 
     @cached_property
     def exports(self) -> Exports:

@@ -100,7 +100,7 @@ async def end_turns(
     )
 
 
-async def hurry(tx: AccountTransaction) -> None:
+async def make_due_now(tx: AccountTransaction) -> None:
     """The policy of the account has changed, so it has its turn at the next look."""
     await tx.execute(
         """

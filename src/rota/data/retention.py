@@ -1,4 +1,4 @@
-"""Deletes what an account keeps no longer, in small pieces.
+"""Deletes what an account no longer keeps, in small pieces.
 
 A piece is one short transaction. It locks the account only if nobody else has. A pause that is
 several times as long follows, so requests of the account and of others hardly notice it.
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 # Rows that a transaction looks at: tasks have many rows of other tables.
 TASKS, ROWS = 100, 1_000
-# A pause after a piece, in times of its duration. Nobody waits for retention.
+# The pause after a piece, as a multiple of its duration. Nobody waits for retention.
 PAUSE = 3
 # How often a piece waits for an account that others have locked, before the next account.
 MAX_BUSY = 20

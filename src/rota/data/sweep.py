@@ -14,7 +14,7 @@ from rota.data import metrics, queries
 from rota.data.erasing import Erasing
 from rota.data.erasure import LANE
 from rota.data.retention import Busy, LeaseLost, Retention
-from rota.events.wakes import Alarm, Wakes
+from rota.events.wakes import Wakes, WakeSignal
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.ids import new_uuid
@@ -47,7 +47,7 @@ class DataSweep:
         self._wakes = wakes
         self._every_s = every_s
         self._holder = new_uuid()
-        self._alarm = Alarm(LANE)
+        self._wake_signal = WakeSignal(LANE)
         # When the lease is renewed, in monotonic time.
         self._renew_at = 0.0
 
@@ -56,7 +56,7 @@ class DataSweep:
         loops = [
             asyncio.create_task(work)
             for work in (
-                self._wakes.listen(self._alarm),
+                self._wakes.listen(self._wake_signal),
                 self._erase_forever(),
                 self._retain_forever(),
             )
@@ -70,7 +70,7 @@ class DataSweep:
 
     async def _erase_forever(self) -> None:
         while True:
-            self._alarm.clear()
+            self._wake_signal.clear()
             try:
                 due_in_s = await self.erase()
                 wait_s = clock.about(self._every_s)
@@ -78,7 +78,7 @@ class DataSweep:
                     wait_s = min(wait_s, max(due_in_s, 0.05))
             except Exception as error:
                 wait_s = _failed(error)
-            await self._alarm.wait(wait_s)
+            await self._wake_signal.wait(wait_s)
 
     async def _retain_forever(self) -> None:
         while True:

@@ -99,8 +99,8 @@ class Messages:
         self._status: str | None = None
         # If this is a moment, events are read, by a read that began later.
         self._read_since: float | None = time.monotonic()
-        # Nothing is sent before the first check, because the request may have waited for long since
-        # it was authenticated.
+        # Nothing is sent before the first check, because the request may have waited long since it
+        # was authenticated.
         self._checked_at = self._poll_at = 0.0
 
     async def each(self) -> AsyncGenerator[bytes]:

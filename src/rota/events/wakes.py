@@ -29,7 +29,7 @@ _RECONNECT_S = 1.0
 _MAX_TOKENS = 16
 
 
-class Sleeper(Protocol):
+class Wakeable(Protocol):
     """A relay that can be woken."""
 
     @property
@@ -40,7 +40,7 @@ class Sleeper(Protocol):
     def wake(self) -> None: ...
 
 
-class Alarm:
+class WakeSignal:
     """Woken like a relay, for work that stays in the database until there is room for it."""
 
     has_room = True
@@ -71,7 +71,7 @@ class Wakes:
         self._database_id = database_id
         # Only relays of the same database share tokens, also if several services share a Redis.
         self._prefix: str | None = None
-        self._here: dict[str, Sleeper] = {}
+        self._here: dict[str, Wakeable] = {}
         self._unsent: set[str] = set()
         self._sender: asyncio.Task[None] | None = None
 
@@ -89,7 +89,7 @@ class Wakes:
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
 
-    async def listen(self, relay: Sleeper) -> None:
+    async def listen(self, relay: Wakeable) -> None:
         """Wakes the relay until cancelled. It takes no token while the relay has no room."""
         self._here[relay.lane] = relay
         try:

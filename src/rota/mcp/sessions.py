@@ -155,7 +155,7 @@ class Sessions:
         failures = entry.failures
         async with entry.opening:
             if entry.failure is not None and entry.failures > failures:
-                # Somebody else tried meanwhile. If all tried in turn, the last would wait for long.
+                # Somebody else tried meanwhile. If all tried in turn, the last would wait long.
                 raise entry.failure
             try:
                 return await self._try_to_open(entry, address)

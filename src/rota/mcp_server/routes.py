@@ -57,7 +57,7 @@ def _refused(code: int, message: str) -> Response:
 
 def mcp_server_routes(server: McpServer, program: ProgramEndpoint, issuers: Issuers) -> APIRouter:
     router = public_router("MCP server")
-    # The second is where clients look that do not follow the first.
+    # Clients that do not follow the first path look at the second.
     program.add_metadata(router, issuers, METADATA_ROOT)
     endpoint = Endpoint(server, program)
     router.routes.append(NamedRoute(PATH, endpoint, methods=["POST"], include_in_schema=False))

@@ -1,1 +1,1 @@
-"""Notifications: mails and chat messages to the people of an account."""
+"""Notifications: emails and chat messages to the people of an account."""

@@ -53,9 +53,9 @@ def render(message: Message, sender: str, to: str) -> EmailMessage:
     mail["Date"] = format_datetime(clock.now())
     mail["Message-ID"] = f"<{message.id}@{host}>"
     if message.thread is not None:
-        # Mails about the same task are one conversation.
+        # Emails about the same task are one conversation.
         mail["In-Reply-To"] = mail["References"] = f"<{message.thread}@{host}>"
-    # No vacation responder has to answer.
+    # Tells vacation responders not to answer.
     mail["Auto-Submitted"] = "auto-generated"
     if message.unsubscribe_url is not None:
         mail["List-Unsubscribe"] = f"<{message.unsubscribe_url}>"

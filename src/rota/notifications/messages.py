@@ -32,7 +32,7 @@ class Message:
     id: str
     # What related messages have in common: the task.
     thread: str | None = None
-    # Where these mails can be turned off without signing in.
+    # Where these emails can be turned off without signing in.
     unsubscribe_url: str | None = None
 
     @property

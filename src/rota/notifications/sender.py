@@ -14,7 +14,7 @@ from prometheus_client import Gauge
 
 from rota.events import notices
 from rota.events.notices import LANE, Notice
-from rota.events.wakes import Alarm, Wakes
+from rota.events.wakes import Wakes, WakeSignal
 from rota.notifications import queries
 from rota.notifications.delivery import Delivery
 from rota.notifications.model import CHANNELS, KINDS, Channel, QueueId
@@ -63,19 +63,21 @@ class Sender:
         self._wakes = wakes
         self._digest = digest
         self._has_mail = has_mail
-        self._alarm = Alarm(LANE)
+        self._wake_signal = WakeSignal(LANE)
         self._handling: dict[asyncio.Task[None], QueueId] = {}
 
     async def run(self) -> None:
         """Sends what is due until it is cancelled."""
-        listener = asyncio.create_task(self._wakes.listen(self._alarm)) if self._wakes else None
+        listener = (
+            asyncio.create_task(self._wakes.listen(self._wake_signal)) if self._wakes else None
+        )
         try:
             while True:
-                self._alarm.clear()
+                self._wake_signal.clear()
                 wait_s = await self._look()
                 # Many commits at once cost one look.
                 await asyncio.sleep(PAUSE_S)
-                await self._alarm.wait(wait_s)
+                await self._wake_signal.wait(wait_s)
         finally:
             if listener is not None:
                 listener.cancel()
@@ -137,7 +139,7 @@ class Sender:
     def _finished(self, task: asyncio.Task[None]) -> None:
         del self._handling[task]
         # Others may have waited for room.
-        self._alarm.wake()
+        self._wake_signal.wake()
 
     async def _take_notices(self, blocked: set[UUID]) -> bool:
         """Adds notices of some accounts to the queues of their users. Whether there may be more.

@@ -1,7 +1,7 @@
-"""Sends mails through the SMTP server of the installation.
+"""Sends email through the SMTP server of the installation.
 
-Each mail has a connection of its own. A mail server that does not respond costs the time limit, and
-the mail is tried again.
+Each email has a connection of its own. A mail server that does not respond costs the time limit,
+and the email is tried again.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from rota.platform.settings import Settings
 
 log = structlog.get_logger()
 
-# For a whole mail, from the connection to the answer.
+# For a whole email, from the connection to the answer.
 TIME_LIMIT_S = 30.0
 
 # The longest line that RFC 5322 allows. With a shorter one, Python encodes long words, and mail
@@ -34,7 +34,7 @@ TIME_LIMIT_S = 30.0
 _WIRE = MAIL_POLICY.clone(max_line_length=998)
 _UNUSABLE = "The mail server cannot be used at the moment."
 
-# How mails leave: over SMTP, into the log (in development), or not at all.
+# How emails leave: over SMTP, into the log (in development), or not at all.
 Transport = Literal["smtp", "log", "off"]
 
 
@@ -73,7 +73,7 @@ class SmtpMailer:
             password=password.get_secret_value() if password else None,
             timeout=self._limit_s,
             use_tls=settings.smtp_tls == "tls",
-            # Never only if the server offers it: an attacker could remove the offer.
+            # Required, not opportunistic: an attacker could strip the server's STARTTLS offer.
             start_tls=settings.smtp_tls == "starttls",
             tls_context=self._tls,
         )
@@ -96,7 +96,7 @@ class SmtpMailer:
             sender, to = (mail[name].addresses[0].addr_spec for name in ("From", "To"))
             await client.sendmail(sender, [to], mail.as_bytes(policy=_WIRE))
         finally:
-            # The answer to QUIT changes nothing, and a server can keep it back.
+            # No QUIT: its answer changes nothing, and a server can delay it.
             client.close()
 
     async def _within_limit(self, work: Awaitable[None]) -> None:
@@ -124,7 +124,7 @@ class SmtpMailer:
 
 
 class LogMailer:
-    """Writes mails into the log, for development without a mail server."""
+    """Writes emails into the log, for development without a mail server."""
 
     transport: Transport = "log"
     sender = "Rota <rota@localhost>"
@@ -157,7 +157,7 @@ def mailer_of(settings: Settings) -> Mailer:
 def _answer(error: SMTPRecipientsRefused | SMTPDataError) -> tuple[int, str]:
     if isinstance(error, SMTPDataError):
         return error.code, _line(error.message)
-    # Each mail has one recipient.
+    # Each email has one recipient.
     refused = error.recipients[0]
     return refused.code, _line(refused.message)
 

@@ -1,7 +1,7 @@
-"""The links with which a mail can be turned off without signing in.
+"""The links with which an email can be turned off without signing in.
 
-A link names the account, the user and the kind, and is signed. It can do nothing but turn off mails
-of that kind, so it does not expire: old mails must work, too.
+A link names the account, the user and the kind, and is signed. It can do nothing but turn off
+emails of that kind, so it does not expire: old emails must work, too.
 """
 
 import base64
@@ -21,7 +21,7 @@ _IDS = 32
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The mails of one kind to one user about one account."""
+    """The emails of one kind to one user about one account."""
 
     account_id: UUID
     user_id: UUID

@@ -13,14 +13,14 @@ from rota.policies.retention import RetentionRules
 from rota.policies.schemas import PoliciesResponse, PutPolicies
 
 # Makes retention look at the account soon.
-Hurry = Callable[[AccountTransaction], Awaitable[None]]
+MakeDueNow = Callable[[AccountTransaction], Awaitable[None]]
 
 
 class Policies:
-    def __init__(self, db: Database, rules: RetentionRules, hurry: Hurry) -> None:
+    def __init__(self, db: Database, rules: RetentionRules, make_due_now: MakeDueNow) -> None:
         self._db = db
         self._rules = rules
-        self._hurry = hurry
+        self._make_due_now = make_due_now
 
     def show(self, policy: Policy) -> PoliciesResponse:
         return PoliciesResponse.of(policy, self._rules.in_effect(policy.retention))
@@ -41,7 +41,7 @@ class Policies:
                 return policy
             if policy.retention != before.retention:
                 self._rules.check(policy.retention)
-                await self._hurry(tx)
+                await self._make_due_now(tx)
             turned_on = policy.second_person and not before.second_person
             narrowed = before.anyone_approves and not policy.anyone_approves
             if policy.second_person and (turned_on or narrowed):

@@ -151,7 +151,7 @@ class Finishing:
             )
             return
         async with self._parts.db.relay() as connection:
-            checks = await queries.hurry_checks(connection)
+            checks = await queries.make_checks_due_now(connection)
         self._say(f"Ended {ended} runs in Temporal. Workers start {checks} runs from their rows.")
 
     async def _clear_redis(self) -> None:

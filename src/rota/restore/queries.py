@@ -367,7 +367,7 @@ async def unknown_writes(
     return {row["id"] for row in rows}
 
 
-async def hurry_checks(connection: WriteConnection) -> int:
+async def make_checks_due_now(connection: WriteConnection) -> int:
     """Makes workers start the runs again that Temporal does not have any more."""
     done = await connection.execute(
         """

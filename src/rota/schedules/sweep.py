@@ -126,7 +126,7 @@ class Sweep:
                 # Nothing was written. The next time of the schedule is the next attempt.
                 outcome, error = "failed", refused
             if outcome is None:
-                # The longer it waits, the longer it can wait.
+                # The pause is a tenth of the time it has waited so far, between WAIT and MAX_WAIT.
                 wait = min(max(WAIT, (now - schedule.next_at) / 10), MAX_WAIT)
                 await queries.postpone(tx, schedule.id, now + wait)
                 return True

@@ -74,7 +74,8 @@ def texts(task: Task) -> tuple[str | None, ...]:
 
 
 async def _check_not_frozen(tx: AccountReader, before: Task, after: Task) -> None:
-    """What a person approved, and what an agent works with, cannot change under their eyes."""
+    """Refuses to change texts that a person approves or has approved, or that an agent works
+    with."""
     if not before.hosted or texts(before) == texts(after):
         return
     frozen = before.status in ("WAITING_APPROVAL", "RUNNING")

@@ -25,7 +25,7 @@ class CheckedEdits:
 
 
 class NotChecked(Exception):
-    """Another review waits than the one whose edits were checked."""
+    """The pending review is not the one whose edits were checked."""
 
 
 async def check(

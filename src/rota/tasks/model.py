@@ -115,7 +115,7 @@ class Review:
     # What is decided, as canonical JSON, and its SHA-256.
     sealed: str
     digest: str
-    # Whether nobody can approve it who shaped it, also after the account's policy has changed.
+    # Whether users who shaped it cannot approve it, even after the account's policy has changed.
     second_person: bool = False
 
 

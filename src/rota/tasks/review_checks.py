@@ -55,7 +55,7 @@ def credential(by: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
-    """Refuses a decision about another review than the newest one for people."""
+    """Refuses a decision that is not about the newest review that people decide."""
     if shown is not None and not _is_shown(for_people(found.reviews), shown):
         raise ReviewStale(wire(found))
 

@@ -1,6 +1,6 @@
-"""Second person: nobody approves what they shaped, in accounts with this policy.
+"""Second person: in accounts with this policy, users cannot approve what they shaped.
 
-Who shaped a task is recorded always, because the policy can be turned on later. A review that was
+Who shaped a task is always recorded, because the policy can be turned on later. A review that was
 opened under the policy keeps it.
 """
 

@@ -29,7 +29,7 @@ log = structlog.get_logger()
 DISABLED = Gauge("rota_webhooks_disabled", "Webhooks that are disabled because deliveries failed.")
 FAILING = Gauge("rota_webhooks_failing", "Webhooks whose deliveries fail and are tried again.")
 OLDEST_SECONDS = Gauge(
-    "rota_webhook_oldest_seconds", "How long the oldest event waits whose delivery fails."
+    "rota_webhook_oldest_seconds", "How long the oldest event with a failing delivery has waited."
 )
 
 # Webhooks that a worker sends for at the same time, and how many of them may have failed before.

@@ -46,7 +46,7 @@ SKIPPED = Counter("rota_webhook_skipped_total", "Events that were deleted before
 # Confirmed deliveries are saved when there are this many, or after this long.
 SAVE_AFTER, SAVE_AFTER_S = 20, 1.0
 LEASE_MARGIN_S = 5.0
-# How often this worker renews what it has. Three times are lost before another worker takes it.
+# How often this worker renews what it has. Three renewals can fail before another worker takes it.
 RENEW_EVERY_S = 0.4
 # If that was too late, a turn has this long to renew alone before it ends its request.
 RENEW_WITHIN_S = 0.5
@@ -54,7 +54,7 @@ RENEW_WITHIN_S = 0.5
 KEEP_S = 1.0
 # After this long, another webhook can have the place.
 TURN_S = 30.0
-# How soon a webhook continues that would exceed a limit of its account.
+# How soon a webhook that would exceed a limit of its account continues.
 LIMITED_S = 5.0
 # The pauses after each failed attempt. Later ones are as long as the last.
 PAUSES_S = (2, 10, 60, 300, 1_800, 7_200, 18_000, 36_000)
@@ -62,7 +62,7 @@ PAUSES_S = (2, 10, 60, 300, 1_800, 7_200, 18_000, 36_000)
 GIVE_UP_AFTER = timedelta(days=3)
 
 
-# How soon a webhook is looked at again whose account cannot be used. Usually it is deleted by then.
+# How soon a webhook whose account cannot be used is checked again. Usually it is deleted by then.
 ACCOUNT_GONE_S = 3_600.0
 
 

@@ -13,7 +13,7 @@ LONGEST_WAIT_S = 60.0
 RECONNECTS = 20
 
 
-def patience(max_retries: int) -> int:
+def max_failures(max_retries: int) -> int:
     """How often something that takes long is tried again. A client can have no retries at all."""
     return max(RECONNECTS, max_retries) if max_retries else 0
 

@@ -8,7 +8,7 @@ import type { KeyedRequestOptions, RequestOptions } from '../options.ts';
 import type { Pages } from '../pages.ts';
 import { type Filters, idOf } from '../request.ts';
 import { Resource } from '../resource.ts';
-import { patienceOf, pause } from '../retries.ts';
+import { maxFailures, pause } from '../retries.ts';
 import { EventStream, type FollowOptions } from '../streams.ts';
 import { Deadline } from '../timeouts.ts';
 
@@ -231,7 +231,7 @@ export class Tasks extends Resource {
     const deadline = performance.now() + timeoutMs;
     // The last look has a second.
     const limit = new Deadline(timeoutMs + 1_000, signal);
-    const maxRetries = patienceOf(this.transport.settings.maxRetries);
+    const maxRetries = maxFailures(this.transport.settings.maxRetries);
     let status = 'not known';
     const late = (cause?: unknown) =>
       new WaitTimeoutError(`The task is ${status} after ${timeoutMs} ms. It continues.`, { cause });

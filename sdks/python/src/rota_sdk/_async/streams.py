@@ -12,7 +12,7 @@ from rota_sdk._async.transport import AsyncTransport
 from rota_sdk._events import ENDED, TaskEvent
 from rota_sdk._generated import operations
 from rota_sdk._requests import Request
-from rota_sdk._retries import RECONNECTS, backoff_s, delay_s, patience
+from rota_sdk._retries import RECONNECTS, backoff_s, delay_s, max_failures
 from rota_sdk._sse import Decoder, Message
 from rota_sdk.models import Event
 
@@ -86,7 +86,7 @@ class AsyncEventStream(Generic[E]):
 
     async def _follow(self) -> AsyncGenerator[E, None]:
         await self._begin()
-        limit = patience(self._transport.options.max_retries)
+        limit = max_failures(self._transport.options.max_retries)
         refused = 0
         is_over = False
         while True:
@@ -166,7 +166,7 @@ class AsyncAccountEvents(AsyncEventStream[Event]):
     async def _begin(self) -> None:
         if self._has_begun:
             return
-        limit = patience(self._transport.options.max_retries)
+        limit = max_failures(self._transport.options.max_retries)
         # `company` can become another company while the stream is open. So its ID is sent at each
         # connection.
         if self._transport.options.account == "company":

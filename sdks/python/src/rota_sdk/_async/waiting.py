@@ -8,7 +8,7 @@ from rota_sdk._async.transport import AsyncTransport
 from rota_sdk._events import ENDED
 from rota_sdk._generated import operations
 from rota_sdk._requests import Request
-from rota_sdk._retries import delay_s, patience
+from rota_sdk._retries import delay_s, max_failures
 
 # It asks more and more rarely, so that a long task costs few requests.
 FIRST_POLL_S, MOST_POLL_S = 0.25, 5.0
@@ -25,7 +25,7 @@ async def ended(
 ) -> models.Task:
     """The task when it has ended, or waits for a person. Raises WaitTimeoutError in time."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    limit = patience(transport.options.max_retries)
+    limit = max_failures(transport.options.max_retries)
     request = Request.of(operations.get_task, {"id": task_id})
     status, failures, pause_s = "not known", 0, FIRST_POLL_S
     while True:

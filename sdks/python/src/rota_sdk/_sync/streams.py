@@ -11,7 +11,7 @@ from rota_sdk import errors
 from rota_sdk._events import ENDED, TaskEvent
 from rota_sdk._generated import operations
 from rota_sdk._requests import Request
-from rota_sdk._retries import RECONNECTS, backoff_s, delay_s, patience
+from rota_sdk._retries import RECONNECTS, backoff_s, delay_s, max_failures
 from rota_sdk._sse import Decoder, Message
 from rota_sdk._sync.transport import Transport
 from rota_sdk.models import Event
@@ -86,7 +86,7 @@ class EventStream(Generic[E]):
 
     def _follow(self) -> Generator[E, None]:
         self._begin()
-        limit = patience(self._transport.options.max_retries)
+        limit = max_failures(self._transport.options.max_retries)
         refused = 0
         is_over = False
         while True:
@@ -166,7 +166,7 @@ class AccountEvents(EventStream[Event]):
     def _begin(self) -> None:
         if self._has_begun:
             return
-        limit = patience(self._transport.options.max_retries)
+        limit = max_failures(self._transport.options.max_retries)
         # `company` can become another company while the stream is open. So its ID is sent at each
         # connection.
         if self._transport.options.account == "company":
