@@ -117,7 +117,7 @@ const callback = createRoute({
   component: screen(() => import('./signin/Callback'), 'Callback'),
 });
 
-/** What a mail links to, without a sign-in. */
+/** What an email links to, without a sign-in. */
 const unsubscribe = createRoute({
   getParentRoute: () => root,
   path: '/unsubscribe',

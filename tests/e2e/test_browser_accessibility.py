@@ -159,12 +159,12 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/agents?q=ticket": "Agents",
         "/agents/ticket-responder": "Instructions",
         "/agents/ticket-responder?tab=versions": "Versions",
-        "/agents/ticket-responder?tab=runs": "Last runs",
+        "/agents/ticket-responder?tab=runs": "Recent tasks",
         "/agents/sales-director": "Overview",
         "/servers": "notes",
         f"/servers/{server}": "are new or changed",
         "/money": "Transactions",
-        "/settings/profile": "With Rota since",
+        "/settings/profile": "Joined",
         "/settings/appearance": "Theme",
         "/settings/sessions": "Active sessions",
         "/settings/keys": "Nightly",
@@ -248,7 +248,7 @@ async def screens_of_a_company(tab: Tab, company: str, link: str) -> AsyncIterat
     await expect(tab.page.get_by_text("No rules yet.")).to_be_visible()
     yield "no rules"
     await tab.press("New rule")
-    await tab.press("Make rule", inside=tab.dialog)
+    await tab.press("Create rule", inside=tab.dialog)
     await expect(tab.dialog).to_contain_text("Choose one.")
     yield "dialog: New rule"
     await tab.press("Cancel", inside=tab.dialog)

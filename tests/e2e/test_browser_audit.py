@@ -67,14 +67,14 @@ async def test_who_did_what_is_found_and_what_is_saved_can_be_verified(
         await expect(tab.dialog).to_contain_text("task.created")
         await expect(tab.dialog).to_contain_text("127.0.0.1")
         await expect(tab.dialog).to_contain_text("PENDING")
-        await tab.press("All by this person", inside=tab.dialog)
+        await tab.press("All entries by this person", inside=tab.dialog)
         await expect(entries(tab)).to_have_count(50)
 
         trail = await saved(tab, "Export", tmp_path)
         await tab.says("The whole trail is saved")
         await tab.go(f"/tasks/{task}")
         receipt = await saved(tab, "Receipt", tmp_path)
-        await tab.says("The receipt is saved")
+        await tab.says("Receipt saved")
     assert json.loads(trail.read_text().splitlines()[0])["action"] == "account.created"
     with_keys = ("--keys", str(keys))
     checked = await rota(service, "admin", "audit", "verify", "--file", str(trail), *with_keys)

@@ -64,7 +64,7 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
         await tab.enter(owner.subject)
         await tab.select("Account and settings", "New company")
         await tab.press("Create company", inside=tab.dialog)
-        await expect(tab.dialog).to_contain_text("Write the name of the company.")
+        await expect(tab.dialog).to_contain_text("Enter the name of the company.")
         await tab.dialog.get_by_label("Name").fill("Fernhill Supply")
         await both_widths(tab, "company-dialog")
         await tab.press("Create company", inside=tab.dialog)
@@ -171,7 +171,7 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
         # The link works once.
         other.expect_error("404")
         await other.page.goto(link)
-        await expect(other.heading("This invitation does not work any more")).to_be_visible()
+        await expect(other.heading("This invitation is no longer valid")).to_be_visible()
         await both_widths(other, "invitation-gone")
 
 
@@ -211,7 +211,7 @@ async def test_an_invitation_says_what_to_do_when_it_cannot_be_used(
             )
         again = (await owner.post(path, {"email": "ada@example.test", "role": "member"})).json()
         await tab.page.goto(again["url"])
-        await expect(tab.heading("You are a member of Acme")).to_be_visible()
+        await expect(tab.heading("You are already a member of Acme")).to_be_visible()
         task = {"name": "Count the boxes", "status": "WAITING_APPROVAL"}
         await owner.post("/api/tasks", task, headers={"X-Service-Account": company})
         await tab.link("Open Acme").click()
@@ -235,4 +235,4 @@ async def test_an_invitation_says_what_to_do_when_it_cannot_be_used(
         await owner.delete(f"{path}/{invited['invitation']['id']}")
         tab.expect_error("404")
         await tab.press("Accept invitation")
-        await expect(tab.heading("This invitation does not work any more")).to_be_visible()
+        await expect(tab.heading("This invitation is no longer valid")).to_be_visible()

@@ -42,7 +42,7 @@ async def test_a_person_sets_the_retention_exports_and_erases(
         await expect(tab.button("Save")).to_be_disabled()
         await days.fill("many")
         await tab.press("Save")
-        await tab.sees("Write a whole number of days")
+        await tab.sees("Enter a whole number of days")
         await days.fill("90")
         await tab.press("Save")
         await tab.says("Retention saved")

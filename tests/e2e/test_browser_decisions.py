@@ -293,13 +293,13 @@ async def test_what_is_put_off_comes_back_for_this_person_only(tab: Tab, office:
     deadline = (await office.runner.review(one, task))["expiresAt"]
     await tab.select("Not now", "In 1 hour")
     await tab.says("Moved to Later. The deadline stays the same.")
-    await tab.sees("1 put off until later")
+    await tab.sees("1 in Later")
     await expect(tab.page.locator("main").get_by_role("link", name=SOLVED)).to_have_count(0)
     others = (await two.get("/api/approvals")).json()["approvals"]
     assert [each["snoozedUntil"] for each in others] == [None]
     assert (await office.runner.review(one, task))["expiresAt"] == deadline
     await tab.link("Show").click()
-    await expect(tab.page.get_by_role("list", name="Put off until later")).to_contain_text(SOLVED)
+    await expect(tab.page.get_by_role("list", name="Reviews in Later")).to_contain_text(SOLVED)
     await tab.select("Not now", "Back to the inbox now")
     await tab.says("Back in the inbox.")
     await tab.link("Back to the inbox").click()

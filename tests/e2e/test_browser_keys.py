@@ -103,7 +103,7 @@ async def test_the_inbox_is_used_by_keyboard_alone(tab: Tab, office: Office) -> 
     await tab.page.evaluate("(at) => { performance.now = () => at; }", pressed)
     for _ in range(3):
         await key("a")
-        await tab.says("This is the next review. Look at it, then press A.")
+        await tab.says("This is the next review. Check it, then press A.")
     await tab.page.evaluate("() => { delete performance.now; }")
     await expect(selected(tab)).to_contain_text("T-4822")
     await office.runner.waiting(person, tasks[0], "output")

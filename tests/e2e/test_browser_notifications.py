@@ -74,7 +74,7 @@ async def test_a_person_chooses_what_to_be_told_and_turns_it_off_again(
         await chat.get_by_label("Chat service").select_option("mattermost")
         await chat.get_by_label("URL of the webhook").fill(channel.url)
         await tab.press("Save")
-        await tab.says("The notifications are saved")
+        await tab.says("Notifications saved")
         await tab.page.reload()
         await expect(approvals).to_be_checked()
         await expect(chat.get_by_label("URL of the webhook")).to_have_value("")

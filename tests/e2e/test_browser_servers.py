@@ -145,7 +145,7 @@ async def test_agents_are_found_and_a_locked_one_shows_the_way_to_open_it(
         await expect(tab.heading("Ticket Responder", 1)).to_be_visible()
         await expect(tab.heading("Instructions")).to_be_visible()
         await expect(tab.link("New task with this agent")).to_be_visible()
-        for name in ("Versions", "Last runs"):
+        for name in ("Versions", "Recent tasks"):
             await tab.page.get_by_role("tab", name=name).click()
             await expect(tab.page.get_by_role("tabpanel")).not_to_be_empty()
 
@@ -154,9 +154,9 @@ async def test_agents_are_found_and_a_locked_one_shows_the_way_to_open_it(
             # No plan of a personal account opens these, so they do not lead to the plans.
             corporate = rows.filter(has_text="Corporate, for companies").first
             await expect(corporate.get_by_role("link")).to_have_count(1)
-        locked = rows.filter(has_text="Opens with").first
+        locked = rows.filter(has_text="Needs ").first
         await locked.get_by_role("link").first.click()
-        await expect(tab.page.get_by_text(re.compile("^This agent opens with"))).to_be_visible()
+        await expect(tab.page.get_by_text(re.compile("^This agent needs"))).to_be_visible()
         await expect(
             tab.page.get_by_text("The instructions are shown when your plan includes this agent.")
         ).to_be_visible()

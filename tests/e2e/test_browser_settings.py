@@ -60,7 +60,7 @@ async def test_a_key_is_shown_once_works_and_stops_when_it_is_revoked(
 
         await tab.press("Revoke Nightly export")
         await tab.press("Revoke key", inside=tab.dialog)
-        await tab.says("The key is revoked")
+        await tab.says("Key revoked")
         await expect(row).to_have_count(0)
     assert (await program.get("/api/tasks")).status_code == 401
 

@@ -53,8 +53,8 @@ async def test_a_webhook_is_created_tested_and_its_deliveries_are_shown(
         await tab.press("Close", inside=tab.dialog)
         await tab.select("More", "Delete")
         await tab.press("Delete webhook", inside=tab.dialog)
-        await tab.says("The webhook is deleted")
-        await expect(tab.page.get_by_text("Create a webhook for a program")).to_be_visible()
+        await tab.says("Webhook deleted")
+        await expect(tab.page.get_by_text("Create a webhook to notify")).to_be_visible()
 
 
 async def test_a_disabled_webhook_says_why_and_catches_up_when_enabled_on_a_phone(
@@ -76,14 +76,14 @@ async def test_a_disabled_webhook_says_why_and_catches_up_when_enabled_on_a_phon
         await happen(parts, person, 3)
         receiver.answers.clear()
         await tab.press("Enable")
-        await tab.says("The webhook is enabled")
+        await tab.says("Webhook enabled")
         await confirmed(parts, person, webhook)
         await expect(tab.page.get_by_text("This webhook is disabled")).to_have_count(0)
         seen = len(receiver.received)
         await tab.select("More", "Replay")
         await tab.dialog.get_by_label("First event").fill("1")
         await tab.press("Replay", inside=tab.dialog)
-        await tab.says("The events are sent again")
+        await tab.says("Replay started")
         await receiver.until(lambda: 1 in receiver.sequences()[seen:])
         await tab.select("More", "Rotate secret")
         await tab.press("Rotate secret", inside=tab.dialog)

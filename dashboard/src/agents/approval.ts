@@ -47,7 +47,7 @@ function toolCalls(policy: Policy['tools'], tools: string[]): Ask {
   if (policy === 'writes') {
     return ask(
       true,
-      'Before every call of a tool that its server does not mark as read only, a person approves it.',
+      'Before every call of a tool that its server does not mark as read-only, a person approves it.',
     );
   }
   if (!policy.length) return ask(false, 'It calls its tools without asking.');

@@ -20,7 +20,7 @@ export const strings = {
   group: (all: number, locked: number) =>
     locked ? `${plural(all, 'agent')}, ${locked} locked` : plural(all, 'agent'),
   found: 'Best match first',
-  opensWith: (tier: string) => `Opens with ${tier}`,
+  opensWith: (tier: string) => `Needs ${tier}`,
   forCompanies: (tier: string) => `${tier}, for companies`,
   noMatch: 'No agent matches',
   noMatchHint: 'Try other words, or fewer filters.',
@@ -29,14 +29,14 @@ export const strings = {
   newTask: 'New task with this agent',
   newTaskShort: 'New task',
   seePlans: 'See plans',
-  lockedTitle: (tier: string) => `This agent opens with ${tier}`,
+  lockedTitle: (tier: string) => `This agent needs ${tier}`,
   lockedHint:
     'You see what it may use and spend. You cannot give it tasks yet, and its instructions are shown when your plan includes it.',
   lockedCompany:
     'This tier is for companies, so your personal account cannot have it. To use this agent, switch to the account of your company.',
   premium: 'Premium',
   about: 'About this agent',
-  tabs: { overview: 'Overview', versions: 'Versions', runs: 'Last runs' },
+  tabs: { overview: 'Overview', versions: 'Versions', runs: 'Recent tasks' },
 
   statistics: {
     tasks: 'Tasks in 30 days',
@@ -103,7 +103,7 @@ export const strings = {
     budget: 'Budget',
     steps: 'Maximum model calls',
     concurrent: 'Concurrent tasks',
-    outputSchema: 'Schema of the output',
+    outputSchema: 'Schema of the result',
   },
 
   runs: {

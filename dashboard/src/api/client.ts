@@ -42,7 +42,7 @@ export function unanswered(method: string | undefined, sent: boolean): Unanswere
   if (method === 'GET') return new Unanswered('No connection to the service.', 'OFFLINE');
   return sent
     ? new Unanswered(
-        'No answer from the service. Look whether it was done before you try again.',
+        'No response from the service. Check whether it was done before you try again.',
         'LOST',
       )
     : new Unanswered('Not sent: no connection. Nothing was changed.', 'NOT_SENT');

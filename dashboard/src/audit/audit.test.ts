@@ -52,7 +52,7 @@ test('an actor is named by what is known', () => {
   const nameOf = (id: string) => (id === 'user_1' ? 'Ada' : id);
   expect(actorWords(entry({}), nameOf)).toEqual(['Ada', null]);
   expect(actorWords(entry({ actor: 'key' }), nameOf)).toEqual(['Ada', 'with an API key']);
-  expect(actorWords(entry({ userId: null }), nameOf)).toEqual(['Somebody', null]);
+  expect(actorWords(entry({ userId: null }), nameOf)).toEqual(['Unknown user', null]);
   const operator = entry({ actor: 'operator', userId: null, actorName: 'rota admin by root' });
   expect(actorWords(operator, nameOf)).toEqual(['Operator', 'rota admin by root']);
   expect(actorWords(entry({ actor: 'service', userId: null }), nameOf)).toEqual(['Rota', null]);

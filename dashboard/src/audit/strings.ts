@@ -40,7 +40,7 @@ export const strings = {
   service: 'Rota',
   withKey: 'with an API key',
   account: 'The account',
-  unknownPerson: 'Somebody',
+  unknownPerson: 'Unknown user',
 
   entry: (sequence: number) => `Entry ${count(sequence)}`,
   fields: {
@@ -56,8 +56,8 @@ export const strings = {
     details: 'More',
   },
   erased: 'The address, the request and the details were erased.',
-  sameResource: 'All about this',
-  samePerson: 'All by this person',
+  sameResource: 'All entries about this',
+  samePerson: 'All entries by this person',
   close: 'Close',
 
   export: 'Export',

@@ -67,7 +67,7 @@ export const strings = {
   unknown: (lines: number) => `${count(lines)} without an answer`,
   unknownHint:
     'The service did not respond for these lines, so the tasks may exist. Check the task list before you send them again.',
-  lostTitle: 'No answer from the service',
+  lostTitle: 'No response from the service',
   lost: 'Some of these tasks may already exist. “Try again” sends the same request with the same key: no task is created twice.',
   request: 'Request',
   tryAgain: 'Try again',

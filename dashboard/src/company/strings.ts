@@ -4,7 +4,7 @@ export const strings = {
   hint: 'An account that several people share. You become its owner and can invite others. It has its own tasks, tool servers, credits and plan.',
   name: 'Name',
   placeholder: 'Acme',
-  nameMissing: 'Write the name of the company.',
+  nameMissing: 'Enter the name of the company.',
   action: 'Create company',
   cancel: 'Cancel',
   created: (name: string) => `${name} was created. Invite others on this page.`,

@@ -17,14 +17,14 @@ export const strings = {
   inEffect: (days: number | null) =>
     days === null ? undefined : `Currently deleted after ${days} ${days === 1 ? 'day' : 'days'}.`,
   empty: 'Leave empty to use the service default.',
-  wrong: 'Write a whole number of days, from 1 to 36500.',
+  wrong: 'Enter a whole number of days, from 1 to 36500.',
   save: 'Save',
   saved: 'Retention saved',
   onlyManagers: 'Owners and admins can change the retention.',
 
   export: 'Export',
   exportHint:
-    'A file with everything that the account owns, one line of JSON for each object. It has no secrets.',
+    'A file with everything that the account owns, one line of JSON for each object. It does not contain secrets.',
   exportAction: 'Export all data',
   exported: 'The export is complete',
   cutOff: 'The export was cut off. Try again.',

@@ -17,11 +17,11 @@ export const strings = {
   otherAccount: 'Sign in with another address',
   toRota: 'Go to Rota',
 
-  memberTitle: (company: string) => `You are a member of ${company}`,
+  memberTitle: (company: string) => `You are already a member of ${company}`,
   memberHint: 'You do not need this invitation.',
   open: (company: string) => `Open ${company}`,
 
-  goneTitle: 'This invitation does not work any more',
+  goneTitle: 'This invitation is no longer valid',
   goneHint:
     'It has expired, was revoked or has already been used. Ask an owner or admin of the company for a new link.',
   missingTitle: 'The link is not complete',

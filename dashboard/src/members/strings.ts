@@ -42,12 +42,12 @@ export const strings = {
 
   change: 'Change role',
   changeTitle: (name: string) => `Change the role of ${name}`,
-  changed: (name: string) => `${name} is changed`,
+  changed: (name: string) => `Changes to ${name} saved`,
 
   remove: 'Remove',
   removeTitle: (name: string) => `Remove ${name}?`,
   removeAction: 'Remove member',
-  removed: (name: string) => `${name} is removed`,
+  removed: (name: string) => `${name} removed`,
   removeEnds: 'Within a second, for this company only:',
   leave: 'Leave the company',
   leaveTitle: (company: string) => `Leave ${company}?`,
@@ -90,7 +90,7 @@ export const strings = {
   shownOnce: 'Shown once',
   copyLink: 'Copy link',
   freshHint:
-    'Rota sends no mail. The link works once, for 7 days, and only for a person who signs in with this address.',
+    'Rota does not email this link. It works once, for 7 days, and only for a person who signs in with this address.',
   done: 'Done',
   linkGone:
     'The invitation exists, but the response with its link did not arrive. Choose “New link” below.',

@@ -50,7 +50,7 @@ export const strings = {
   alertAfter: 'is available',
   alertRange: 'Enter an amount from $0 to $100,000.',
   changeAlert: 'Change the amount',
-  isBelow: 'Now less',
+  isBelow: 'Below it now',
 
   // Forecast
   quiet: (days: number) => `Nothing was spent in the last ${plural(days, 'day')}.`,
@@ -83,14 +83,14 @@ export const strings = {
   availableThen: (amount: string) => `After the payment, ${amount} is available.`,
   owedFirst: (amount: string) => `${amount} of it pays what is owed.`,
   payElsewhere:
-    'You pay on the page of the payment processor and return here. A top-up does not expire.',
+    'You pay on the payment processor’s page and then return here. A top-up does not expire.',
   badCheckout: 'The payment page has no valid address. Try again.',
   paid: 'Payment sent',
   nothingCharged: 'Nothing was charged',
   paymentWaits: {
-    topUp: 'Waiting for the payment to arrive. The balance changes here by itself.',
-    plan: 'Waiting for the payment to arrive. The plan changes here by itself.',
-    pass: 'Waiting for the payment to arrive. The connect pass starts here by itself.',
+    topUp: 'Waiting for the payment to arrive. The balance updates automatically.',
+    plan: 'Waiting for the payment to arrive. The plan updates automatically.',
+    pass: 'Waiting for the payment to arrive. The connect pass starts automatically.',
   },
   paymentLate:
     'The payment processor has not confirmed the payment yet. This can take a few minutes; you can leave this page.',
@@ -119,7 +119,7 @@ export const strings = {
   others: (number: number | null) => (number === null ? 'All others' : plural(number, 'other')),
   asTable: 'Show as table',
   asChart: 'Show as chart',
-  nothingSpent: 'Nothing was spent in this time. The cost of tasks appears here, day by day.',
+  nothingSpent: 'Nothing was spent in this period. The cost of tasks appears here, day by day.',
   chart: (from: string, to: string, by: string) =>
     `Spending by day from ${from} to ${to}${by === 'total' ? '' : `, by ${by}`}`,
   chartHint: 'Arrow keys move between the days.',

@@ -90,10 +90,10 @@ export const strings = {
   chooseAgent: 'Choose an agent to see what the task can cost and where it will stop.',
   asksTitle: ({ atLeast, tools }: Stops) => {
     if (atLeast) return `Asks you at least ${times[atLeast] ?? `${atLeast} times`}`;
-    return tools ? 'Asks you at tool calls' : 'Runs without asking you';
+    return tools ? 'Asks you before tool calls' : 'Runs without asking you';
   },
   asks: stops,
-  asksNothing: 'It has no gate. It can still ask a question.',
+  asksNothing: 'No approval is required. The agent can still ask a question.',
   asksHelpers: 'Agents that it delegates to also ask, according to their own approval policies.',
   usesTitle: (servers: number) =>
     servers ? `May use ${plural(servers, 'tool server')}` : 'Uses no tool servers',

@@ -49,7 +49,7 @@ export const strings = {
     `The first message is sent immediately. Everything in the following ${minutes} minutes is combined into one message.`,
   save: 'Save',
   discard: 'Discard',
-  saved: 'The notifications are saved',
+  saved: 'Notifications saved',
   test: 'Send a test',
   testSent: 'Test message sent',
   testFailed: 'The test message was not delivered',
@@ -59,7 +59,7 @@ export const strings = {
   channels: { mail: 'Email', chat: 'Chat' },
   state: 'State',
   states: {
-    idle: 'Nothing waits',
+    idle: 'Nothing to send',
     waiting: 'Waiting',
     retrying: 'Retrying',
     failed: 'Failed',

@@ -3,7 +3,7 @@ export const strings = {
   hint: (account: string) => `Who can approve in ${account}, and what waits for approval.`,
   onlyManagers: 'Owners and admins can change the policies.',
   save: 'Save',
-  saved: 'The policies are saved',
+  saved: 'Policies saved',
   discard: 'Discard',
 
   approvals: 'Approvals',
@@ -21,9 +21,9 @@ export const strings = {
   limit: 'Cost limit',
   limited: 'Runs with a high budget wait for approval',
   limitedDoes: 'They wait before they start.',
-  above: 'Wait above',
+  above: 'Require approval above',
   amount: 'dollars',
-  amountWrong: 'Write an amount such as 5 or 12.50, at most 100,000.',
+  amountWrong: 'Enter an amount such as 5 or 12.50, at most 100,000.',
   toRules: 'Standing rules',
   rulesHint: 'To let an agent make some calls without a review, see',
 };

@@ -8,14 +8,14 @@ export const strings = {
   action: 'Action',
 
   table: 'Rules',
-  none: 'No rules yet. Make one here, or from a call in a review.',
+  none: 'No rules yet. Create one here, or from a call in a review.',
   tool: 'Tool and agent',
   by: (agent: string) => `by ${agent}`,
   conditions: 'Arguments',
   used: 'Used',
   uses: (uses: number, most: number) => `${count(uses)} of ${count(most)}`,
   ends: 'Ends',
-  madeBy: 'Made by',
+  madeBy: 'Created by',
   someone: 'Unknown',
   states: {
     active: 'Active',
@@ -36,11 +36,11 @@ export const strings = {
   revokeTitle: 'Revoke this rule?',
   revokeEffect: 'It no longer approves calls. Calls like these wait for a review again.',
   revokeAction: 'Revoke rule',
-  revoked: 'The rule is revoked',
+  revoked: 'Rule revoked',
 
   create: 'New rule',
   createTitle: 'Create a standing rule',
-  make: 'Make rule',
+  make: 'Create rule',
   made: 'Rule created. It covers calls from now on.',
   fromReviewTitle: 'Always allow calls like this',
   fromReviewHint:
@@ -71,13 +71,13 @@ export const strings = {
   most: (name: string) => `Maximum of ${name}`,
   asJson: 'as JSON',
   wrongValue: 'Enter a JSON value: a number, true, false, null, or text in quotes.',
-  wrongRange: 'Write a number in at least one of the two, the smaller one first.',
+  wrongRange: 'Enter a minimum, a maximum or both. The minimum must not be greater.',
   noValues: 'Enter 1 to 100 values.',
   anyWarning: 'With “any value”, the agent alone decides what is sent.',
 
   maxUses: 'How many calls',
   maxUsesHint: 'After that, calls wait for a review again.',
-  maxUsesWrong: 'Write a whole number from 1 to 1,000,000.',
+  maxUsesWrong: 'Enter a whole number from 1 to 1,000,000.',
   length: 'How long',
   lengths: { 1: '1 day', 7: '7 days', 30: '30 days', 90: '90 days' },
 };

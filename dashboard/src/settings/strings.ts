@@ -19,7 +19,7 @@ export const strings = {
     email: 'Email',
     none: 'not given',
     userId: 'User ID',
-    since: 'With Rota since',
+    since: 'Joined',
     account: 'This account',
     accountName: 'Name',
     kind: 'Kind',
@@ -49,7 +49,7 @@ export const strings = {
 
   sessions: {
     name: 'Sessions',
-    hint: 'Where you are signed in, in all accounts. Sign out what you do not recognise.',
+    hint: 'Where you are signed in, in all accounts. Sign out any session that you do not recognise.',
     active: 'Active sessions',
     device: 'Device',
     unknownDevice: 'Unknown device',
@@ -108,8 +108,8 @@ export const strings = {
     revokeEffect:
       'stops working within a second, in every program that uses it. This cannot be undone.',
     revokeAction: 'Revoke key',
-    revoked: 'The key is revoked',
-    none: 'Create a key for a program that gives tasks, reads results or watches costs.',
+    revoked: 'Key revoked',
+    none: 'Create a key for a program that creates tasks, reads results or watches costs.',
     limit: 'All keys and sessions of an account share one rate limit.',
   },
 

@@ -8,7 +8,7 @@ import { Logo } from '../ui/Logo';
 import { ErrorNotice } from '../ui/Notice';
 import { strings } from './strings';
 
-/** What the link in a mail opens, without a sign-in. Only the button changes something. */
+/** What the link in an email opens, without a sign-in. Only the button changes something. */
 export function UnsubscribePage() {
   const [token] = useState(() => window.location.hash.replace(/^#/, ''));
   useEffect(() => {

@@ -4,7 +4,8 @@ export const strings = {
   product: 'Rota',
   title: 'Unsubscribe from these emails?',
   kinds: {
-    approval_waiting: 'You will get no emails about approvals that wait for you in this account.',
+    approval_waiting:
+      'You will no longer get emails about approvals that wait for you in this account.',
     task_failed: 'You will no longer get emails about failed tasks in this account.',
     balance_low: 'You will no longer get emails about a low balance in this account.',
     webhook_disabled: 'You will no longer get emails about disabled webhooks in this account.',
