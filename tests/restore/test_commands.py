@@ -97,7 +97,7 @@ async def test_what_a_file_of_the_old_database_cannot_come_from_is_refused(
     path.write_text("the only file")
     refused = await run(old_a.settings, *command)
     assert refused.exit_code == 1
-    assert f"Cannot write {path}: it exists already." in refused.output
+    assert f"Cannot write {path}: it already exists." in refused.output
     assert path.read_text() == "the only file"
     refused = await run(old_a.settings, *command[:-1], str(tmp_path / "nowhere" / "file"))
     assert refused.exit_code == 1

@@ -29,7 +29,7 @@ export class WaitTimeoutError extends RotaError {}
 /** A webhook's signature, time or receiver is not right. Do not process it. */
 export class WebhookVerificationError extends RotaError {}
 
-/** The response is not what the API describes, so something else sent it. */
+/** The response or event has an unexpected form: it is not from Rota, or this SDK is too old. */
 export class UnreadableResponseError extends RotaError {}
 
 export interface ErrorFields {
@@ -73,7 +73,10 @@ export class ValidationError extends APIError {
   }
 }
 
-/** The tools of a server are too large together. Name the ones that you need. */
+/**
+ * The account has no room for more tool definitions. Disconnect a server, or connect one with fewer
+ * tools.
+ */
 export class ToolsTooLargeError extends ValidationError {}
 
 /** The API key or session token is missing, expired or not valid. */
@@ -81,7 +84,7 @@ export class AuthenticationError extends APIError {
   static override readonly usualStatus = 401;
 }
 
-/** Money is missing, or a payment did not work. */
+/** The balance is too low, or a payment failed. */
 export class PaymentRequiredError extends APIError {
   static override readonly usualStatus = 402;
 }
@@ -183,7 +186,7 @@ export class ServiceUnavailableError extends InternalServerError {
   static override readonly usualStatus = 503;
 }
 
-/** A tool server did not accept a call. */
+/** A tool server failed or refused a call. */
 export class ToolServerError extends APIError {
   static override readonly usualStatus: number = 502;
 }

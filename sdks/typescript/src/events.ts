@@ -47,5 +47,7 @@ function read<T>(message: Message, field: string & keyof T, json: Json): T {
   } catch {
     // The error below says it.
   }
-  throw new UnreadableResponseError('An event is not readable. Update @rota/sdk.');
+  throw new UnreadableResponseError(
+    'This version of the SDK cannot read an event. Update @rota/sdk.',
+  );
 }

@@ -78,4 +78,4 @@ def erase(
     if session.as_json:
         print_json({"erasure": erasure})
     else:
-        print_text(f"{erasure.account_id} has stopped. Its data is being erased.")
+        print_text(f"{erasure.account_id} is closed. Its data is being erased.")

@@ -184,7 +184,7 @@ def erase_account(
     if not yes:
         typer.confirm(f"Erase {account} for good?", abort=True)
     erasure = with_composition(operator_settings(), lambda parts: parts.erasures.erase(account_id))
-    done = "is erased" if erasure.finished_at else "has stopped. Workers erase its data"
+    done = "is erased" if erasure.finished_at else "is closed. Workers are erasing its data"
     typer.echo(f"{account} {done}.")
 
 
@@ -222,7 +222,7 @@ def grant_credits(
         lambda parts: grant_command(parts.db, account_id, int(cents), reason, key or uuid4().hex),
     )
     if added:
-        typer.echo(f"{account} has ${cents / 100:.2f} more.")
+        typer.echo(f"Added ${cents / 100:.2f} to {account}.")
     else:
         typer.echo(f"Nothing was added: the key {key} was used before.")
 

@@ -228,7 +228,7 @@ def retry_outbox(
     everything: Annotated[bool, typer.Option("--all", help="Retry every dead letter.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Try a dead letter again, or all of them. A worker takes them within seconds.
+    """Retry one dead letter, or all of them. A worker picks them up within seconds.
 
     Example: rota admin outbox retry --all
     """

@@ -72,7 +72,7 @@ def login(
 ) -> None:
     """Sign in, and store the session in a profile.
 
-    The file of the profiles can be read by you only. Sessions are renewed automatically.
+    Only you can read the profiles file. Sessions are renewed automatically.
 
     Examples: rota login https://rota.example.com, rota login --device, rota login --key
     """

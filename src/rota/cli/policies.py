@@ -91,7 +91,7 @@ def _print(session: Session, found: "PoliciesResponse") -> None:
         [
             ("Approvers", approvals.approvers),
             ("Second person", "yes" if approvals.second_person else "no"),
-            ("Runs wait above", "no limit" if limit is None else dollars(limit)),
+            ("Approval above", "no limit" if limit is None else dollars(limit)),
             *(
                 (f"Keep {kind}", "indefinitely" if days is None else f"{days} days")
                 for kind, days in found.retention_in_effect.model_dump().items()

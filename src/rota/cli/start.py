@@ -34,7 +34,7 @@ def router() -> None:
     """Send each request to the cell that has its account.
 
     For a deployment of several cells. It stores nothing: start as many as you need. The settings
-    come from ROTA_* environment variables, ROTA_CELLS above all.
+    come from ROTA_* environment variables, mainly ROTA_CELLS.
     """
     with _without_collector():
         from rota.cells.router import Router

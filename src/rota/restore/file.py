@@ -176,7 +176,7 @@ async def write(
 def _created(partial: Path, path: Path) -> int:
     """An existing file is never replaced: it may be the only one from the old database."""
     if path.exists():
-        raise NotWritable(path, "it exists already")
+        raise NotWritable(path, "it already exists")
     try:
         return os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     except OSError as error:

@@ -124,7 +124,7 @@ class Finishing:
                 everyone = await queries.all_accounts(connection)
             runs = await applying.skip_unknown(everyone)
             self._say(
-                f"Skipped {UNKNOWN_EVENTS} numbers of events in each account, because the database "
+                f"Skipped {UNKNOWN_EVENTS} event numbers in each account, because the database "
                 f"was in use after the last file. {runs} open tasks continue, and can repeat calls "
                 "of tools that they have made since then."
             )
@@ -163,7 +163,7 @@ class Finishing:
                 f"Redis does not respond ({error}). Start it, or correct ROTA_REDIS_URL."
             )
             return
-        self._say(f"Deleted {gone} keys of Redis.")
+        self._say(f"Deleted {gone} keys from Redis.")
 
     async def _reconcile_payments(self, since: datetime) -> None:
         if self._parts.settings.stripe_secret_key is None:

@@ -77,7 +77,7 @@ class Surroundings:
             return "The user who made the rule can no longer approve."
         joined_at = self.approving_since[rule.created_by]
         if joined_at is not None and joined_at > rule.created_at:
-            return "The user who made the rule has left the company since."
+            return "The user who made the rule has since left the company."
         return None
 
     def state_of(self, rule: Rule, now: datetime) -> RuleState:

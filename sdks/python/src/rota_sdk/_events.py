@@ -55,5 +55,5 @@ def _read(kind: type[M], message: Message) -> M:
         return kind.model_validate_json(message.data)
     except ValueError as error:
         raise errors.UnreadableResponseError(
-            f"An event is not what this version of the SDK knows. Update rota-sdk. {error}"
+            f"This version of the SDK cannot read an event. Update rota-sdk. {error}"
         ) from error

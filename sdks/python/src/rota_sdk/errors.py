@@ -33,7 +33,7 @@ class WebhookVerificationError(RotaError):
 
 
 class UnreadableResponseError(RotaError):
-    """The response is not what the API describes, so something else sent it."""
+    """The response or event has an unexpected form: it is not from Rota, or this SDK is too old."""
 
 
 class APIError(RotaError):
@@ -84,7 +84,8 @@ class ValidationError(APIError):
 
 
 class ToolsTooLargeError(ValidationError):
-    """The tools of a server are too large together. Name the ones that you need."""
+    """The account has no room for more tool definitions. Disconnect a server, or connect one with
+    fewer tools."""
 
     code_name = "TOOLS_TOO_LARGE"
 
@@ -96,7 +97,7 @@ class AuthenticationError(APIError):
 
 
 class PaymentRequiredError(APIError):
-    """Money is missing, or a payment did not work."""
+    """The balance is too low, or a payment failed."""
 
     usual_status = 402
 
@@ -233,7 +234,7 @@ class DatabaseError(InternalServerError):
 
 
 class ToolServerError(APIError):
-    """A tool server did not accept a call."""
+    """A tool server failed or refused a call."""
 
     code_name, usual_status = "TOOL_SERVER_ERROR", 502
 

@@ -70,7 +70,7 @@ export class Credits extends Resource {
   }
 }
 
-/** Changes need a deployment of Variant A. On others they are NotFoundError. */
+/** Changes need a deployment of Variant A. On others they throw NotFoundError. */
 export class Subscriptions extends Resource {
   get(options?: RequestOptions): Promise<types.SubscriptionsResponse> {
     return this.call(operations.getSubscription, {}, options);
@@ -81,7 +81,7 @@ export class Subscriptions extends Resource {
     return this.call(operations.listPlans, {}, options);
   }
 
-  /** A checkout to pay at; or the subscription, if it becomes smaller at its period's end. */
+  /** A checkout page, or the subscription if a lower plan starts next period. */
   subscribe(
     body: types.Subscribe,
     options?: KeyedRequestOptions,
@@ -100,7 +100,7 @@ export class Subscriptions extends Resource {
   }
 }
 
-/** The connect pass of Variant B. On other deployments, everything is NotFoundError. */
+/** The connect pass of Variant B. On other deployments, every method throws NotFoundError. */
 export class ConnectPass extends Resource {
   billing(options?: RequestOptions): Promise<types.PassBillingResponse> {
     return this.call(operations.connectPassBilling, {}, options);

@@ -81,7 +81,7 @@ class Credits(AsyncResource):
 
 
 class Subscriptions(AsyncResource):
-    """Changes need a deployment of Variant A. On others they are NotFoundError."""
+    """Changes need a deployment of Variant A. On others they raise NotFoundError."""
 
     async def get(self) -> models.SubscriptionsResponse:
         return await self._call(operations.get_subscription)
@@ -93,7 +93,7 @@ class Subscriptions(AsyncResource):
     async def subscribe(
         self, *, plan: str, seats: int | None = None, idempotency_key: str | None = None
     ) -> models.SubscribeResponse:
-        """A checkout to pay at; or the subscription, if it becomes smaller at its period's end."""
+        """A checkout page, or the subscription if a lower plan starts next period."""
         body = creation(models.Subscribe, plan=plan, seats=seats)
         return await self._call(operations.subscribe, body=body, idempotency_key=idempotency_key)
 
@@ -109,7 +109,7 @@ class Subscriptions(AsyncResource):
 
 
 class ConnectPass(AsyncResource):
-    """The connect pass of Variant B. On other deployments, everything is NotFoundError."""
+    """The connect pass of Variant B. On other deployments, every method raises NotFoundError."""
 
     async def billing(self) -> models.PassBillingResponse:
         return await self._call(operations.connect_pass_billing)

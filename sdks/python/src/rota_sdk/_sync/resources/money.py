@@ -82,7 +82,7 @@ class Credits(Resource):
 
 
 class Subscriptions(Resource):
-    """Changes need a deployment of Variant A. On others they are NotFoundError."""
+    """Changes need a deployment of Variant A. On others they raise NotFoundError."""
 
     def get(self) -> models.SubscriptionsResponse:
         return self._call(operations.get_subscription)
@@ -94,7 +94,7 @@ class Subscriptions(Resource):
     def subscribe(
         self, *, plan: str, seats: int | None = None, idempotency_key: str | None = None
     ) -> models.SubscribeResponse:
-        """A checkout to pay at; or the subscription, if it becomes smaller at its period's end."""
+        """A checkout page, or the subscription if a lower plan starts next period."""
         body = creation(models.Subscribe, plan=plan, seats=seats)
         return self._call(operations.subscribe, body=body, idempotency_key=idempotency_key)
 
@@ -110,7 +110,7 @@ class Subscriptions(Resource):
 
 
 class ConnectPass(Resource):
-    """The connect pass of Variant B. On other deployments, everything is NotFoundError."""
+    """The connect pass of Variant B. On other deployments, every method raises NotFoundError."""
 
     def billing(self) -> models.PassBillingResponse:
         return self._call(operations.connect_pass_billing)
