@@ -99,6 +99,14 @@ async def test_a_line_that_fails_is_corrected_and_only_it_is_sent_again(
         await expect(quote).to_contain_text("1 line with a problem is left out.")
         await picture(tab, f"batch-preview-{shop.service.variant}")
         await field(tab).fill("\n".join(table[:4]))
+        # The lines stay while the person is elsewhere, and after a reload.
+        await field(tab).blur()
+        await tab.page.keyboard.press("Escape")
+        await expect(tab.page.get_by_role("navigation", name="How many")).to_have_count(0)
+        await tab.page.go_back()
+        await expect(field(tab)).to_have_value("\n".join(table[:4]))
+        await tab.page.reload()
+        await expect(field(tab)).to_have_value("\n".join(table[:4]))
 
         tab.expect_error("400")
         await tab.button(re.compile("^Create 3 tasks"), exact=False).click()
@@ -109,6 +117,9 @@ async def test_a_line_that_fails_is_corrected_and_only_it_is_sent_again(
         await expect(failed).to_contain_text("The name must contain a visible character.")
         await picture(tab, f"batch-results-{shop.service.variant}")
 
+        # They are sent, so the form of another task does not have them.
+        kept = "Object.keys(sessionStorage).filter((key) => key.startsWith('rota.kept'))"
+        assert await tab.page.evaluate(kept) == []
         await tab.press("Try the failed line again")
         await expect(field(tab)).to_have_value(
             f"name,input,priority\n{UNSEEN},The minutes of Tuesday.,"

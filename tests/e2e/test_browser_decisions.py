@@ -33,7 +33,14 @@ async def test_a_task_is_described_watched_edited_approved_and_charged(
     await tab.page.evaluate("window.loadedOnce = true")
     words = "Reply to ticket T-4821: the customer cannot log in."
     await tab.page.get_by_label("What should be done?").fill(words)
-    await expect(tab.page.get_by_role("radio", name="Ticket Responder")).to_be_checked()
+    agent = tab.page.get_by_role("radio", name="Ticket Responder")
+    await agent.check()
+    # The text stays while the person is elsewhere.
+    await tab.page.keyboard.press("Escape")
+    await expect(tab.heading("Inbox", level=1)).to_be_visible()
+    await tab.page.keyboard.press("c")
+    await expect(tab.page.get_by_label("What should be done?")).to_have_value(words)
+    await expect(agent).to_be_checked()
     await tab.sees("Asks you at least once")
     await tab.press("Start task")
 

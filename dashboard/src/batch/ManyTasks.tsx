@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { NewTaskBar } from '../newtask/NewTaskBar';
 import { useAccount } from '../shell/account';
 import { ConfirmLeave } from '../shell/ConfirmLeave';
+import { keep, kept } from '../shell/kept';
 import { useShortcuts } from '../ui/shortcuts';
 import { BatchForm } from './BatchForm';
 import { writeBatch } from './lines';
@@ -15,14 +16,19 @@ export function ManyTasks() {
   const account = useAccount();
   const { agent } = useSearch({ from: '/$account/new/many' });
   const navigate = useNavigate({ from: '/$account/new/many' });
-  const [text, setText] = useState('');
+  const name = `many-tasks.${account}`;
+  const [text, setText] = useState(() => kept<string>(name) ?? '');
+  const type = (typed: string) => {
+    setText(typed);
+    keep(name, typed || null);
+  };
   const { sent, start, tryAgain, stop, close } = useBatch();
   const leave = () => navigate({ to: '/$account', params: { account } });
   useShortcuts({ Escape: leave });
   const again = (lines: number[]) => {
     if (!sent) return;
     const { batch } = sent;
-    setText(
+    type(
       writeBatch(
         lines.flatMap((at) => batch.lines[at] ?? []),
         batch.columns,
@@ -42,8 +48,12 @@ export function ManyTasks() {
             navigate({ search: { agent: name }, replace: true, resetScroll: false })
           }
           text={text}
-          onText={setText}
-          onCreate={start}
+          onText={type}
+          onCreate={(to, batch) => {
+            // From now on, the lines are in what was sent.
+            type('');
+            start(to, batch);
+          }}
         />
       )}
       <ConfirmLeave

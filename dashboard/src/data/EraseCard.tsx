@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { api } from '../api/client';
 import { forgetDrafts } from '../review/drafts';
 import { ConfirmDialog } from '../settings/ConfirmDialog';
+import { forgetKept } from '../shell/kept';
 import { useSignOut } from '../signin/useSignOut';
 import { Button } from '../ui/Button';
 import { Field, Input } from '../ui/Field';
@@ -35,6 +36,7 @@ export function EraseCard({ account }: { account: Account }) {
               look="primary"
               onClick={() => {
                 forgetDrafts();
+                forgetKept();
                 // There is no session that could be ended. A new page knows nothing of the account.
                 window.location.assign(account.kind === 'company' ? '/' : '/signin');
               }}

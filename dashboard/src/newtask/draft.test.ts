@@ -10,6 +10,7 @@ import {
   stopsOf,
   tasksCovered,
 } from './draft';
+import { draftFor } from './useDraft';
 
 test('a name is the first sentence, without marks, cut between words', () => {
   expect(nameOf('')).toBe('');
@@ -71,6 +72,15 @@ test('only tools that the agent may use and nobody accepted yet are blocked', ()
   expect(blockedTools({ tools: ['get_*'] }, tools)).toEqual({ usable: 2, blocked: 1 });
   expect(blockedTools({ tools: ['*'] }, tools)).toEqual({ usable: 3, blocked: 2 });
   expect(blockedTools({ tools: ['get_ticket'] }, tools)).toEqual({ usable: 1, blocked: 0 });
+});
+
+test('a text stays until its task is created, and a link with another text begins anew', () => {
+  const fresh = draftFor(null, 'From a link.');
+  expect(fresh.text).toBe('From a link.');
+  const typed = { ...fresh, text: 'Typed after that.' };
+  expect(draftFor(typed, 'From a link.')).toBe(typed);
+  expect(draftFor(typed, '')).toBe(typed);
+  expect(draftFor(typed, 'Another.').text).toBe('Another.');
 });
 
 test('a balance covers whole tasks only', () => {

@@ -1,10 +1,11 @@
 import type { CreateTask } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useReducer, useRef } from 'react';
+import { useRef, useState } from 'react';
 import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
+import { keep, kept } from '../shell/kept';
 import { centsOf, nameOf } from './draft';
 
 export interface Draft {
@@ -18,6 +19,8 @@ export interface Draft {
   budget: string;
   /** In local time, as the control writes it. Empty: none. */
   deadline: string;
+  /** The text of the link that it began with. */
+  link: string;
 }
 
 const empty: Draft = {
@@ -28,13 +31,24 @@ const empty: Draft = {
   waitForGo: false,
   budget: '',
   deadline: '',
+  link: '',
 };
 
-export function useDraft(text: string) {
-  return useReducer((draft: Draft, change: Partial<Draft>): Draft => ({ ...draft, ...change }), {
-    ...empty,
-    text,
-  });
+const nameFor = (account: string) => `new-task.${account}`;
+
+/** What was typed before, unless a link has another text. */
+export const draftFor = (before: Draft | null, link: string): Draft =>
+  before && (!link || before.link === link) ? before : { ...empty, text: link, link };
+
+export function useDraft(link: string) {
+  const name = nameFor(useAccount());
+  const [draft, setDraft] = useState(() => draftFor(kept<Draft>(name), link));
+  const change = (changes: Partial<Draft>) => {
+    const next = { ...draft, ...changes };
+    setDraft(next);
+    keep(name, next.text || next.name || next.description ? next : null);
+  };
+  return [draft, change] as const;
 }
 
 /** What a quote depends on. */
@@ -67,6 +81,7 @@ export function useStart() {
       return api.tasks.create(body, { idempotencyKey: sent.current.key });
     },
     onSuccess: (task) => {
+      keep(nameFor(account), null);
       // It can have started before this answer arrived, so it is read again at once.
       cache.setQueryData(keys.task(task.id), { task }, { updatedAt: 1 });
       for (const queryKey of [keys.tasks, keys.approvals, keys.money]) {

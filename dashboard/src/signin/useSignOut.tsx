@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { forgetDrafts } from '../review/drafts';
+import { forgetKept } from '../shell/kept';
 import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
 import { noteSignOut } from './renewal';
@@ -31,5 +32,6 @@ export function useSignOut(next?: string) {
     cache.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.issuers[0] });
     cache.getMutationCache().clear();
     forgetDrafts();
+    forgetKept();
   };
 }
