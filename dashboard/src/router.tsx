@@ -17,7 +17,7 @@ import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, BrokenScreen, NotFound, NotFoundScreen } from './shell/Broken';
 import { Shell } from './shell/Shell';
 import { screen } from './shell/screen';
-import { renewSession, wasSignedIn } from './signin/renewal';
+import { wasSignedIn } from './signin/renewal';
 import { Loading } from './ui/Loading';
 
 const root = createRootRoute({
@@ -44,12 +44,6 @@ async function signedIn(href: string) {
     return await queryClient.ensureQueryData(meQuery);
   } catch (error) {
     if (!(error instanceof errors.AuthenticationError)) throw error;
-  }
-  try {
-    // The session may live on although its token has expired.
-    await renewSession();
-    return await queryClient.ensureQueryData(meQuery);
-  } catch {
     throw redirect({ to: '/signin', search: { next: href } });
   }
 }

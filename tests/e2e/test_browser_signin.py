@@ -80,3 +80,12 @@ async def test_a_session_that_ended_elsewhere_leads_to_sign_in_and_back(
     await tab.choose(person.subject)
     await expect(tab.heading("Agents", level=1)).to_be_visible()
     assert tab.path == "/agents"
+    # A page that is open notices by itself.
+    sessions = (await person.get("/api/auth/sessions")).json()["sessions"]
+    for session in sessions:
+        if not session["current"]:
+            await person.delete(f"/api/auth/sessions/{session['id']}")
+    await tab.leave_for_provider()
+    await tab.choose(person.subject)
+    await expect(tab.heading("Agents", level=1)).to_be_visible()
+    assert tab.path == "/agents"

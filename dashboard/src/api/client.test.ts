@@ -1,6 +1,14 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { queryClient } from './cache';
-import { api, exactApi, fieldProblem, selectAccount, Unanswered, unanswered } from './client';
+import {
+  api,
+  exactApi,
+  fieldProblem,
+  selectAccount,
+  Unanswered,
+  unanswered,
+  whenSessionEnds,
+} from './client';
 import { stringifyExact } from './exact';
 
 afterEach(() => vi.restoreAllMocks());
@@ -62,4 +70,59 @@ test('an error of the service has its message and its fields, and is not sent ag
   expect(fieldProblem(refused, 'name')).toBe('is too long');
   expect(fieldProblem(refused, 'input')).toBeUndefined();
   expect(fetched).toHaveBeenCalledTimes(1);
+});
+
+const json = (body: unknown, status = 200) =>
+  new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
+const refused = (status: number, code: string) =>
+  json({ error: { code, message: 'No.', details: null } }, status);
+const expired = () => refused(401, 'AUTHENTICATION_FAILED');
+
+/** Answers by path, and the paths that were asked for. */
+function service(answer: (path: string, times: number) => Response): string[] {
+  const asked: string[] = [];
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (input) => {
+    asked.push(String(input));
+    return answer(String(input), asked.filter((path) => path === input).length);
+  });
+  return asked;
+}
+
+test('an expired token is renewed once for all requests, and they are sent again', async () => {
+  const asked = service((path, times) => {
+    if (path === '/api/auth/refresh') return json({ token: null });
+    return times === 1 ? expired() : json({ task: { id: 'task_1' } });
+  });
+  const [, task] = await Promise.all([api.me(), api.tasks.create({ name: 'T' })]);
+  expect(task.id).toBe('task_1');
+  expect(asked.sort()).toEqual([
+    '/api/auth/refresh',
+    '/api/me',
+    '/api/me',
+    '/api/tasks',
+    '/api/tasks',
+  ]);
+  expect(localStorage.getItem('rota.renewed')).not.toBeNull();
+});
+
+test('a session that has ended is noticed, one that cannot be renewed at the moment is not', async () => {
+  const ended = vi.fn();
+  whenSessionEnds(ended);
+  service((path) =>
+    path === '/api/auth/refresh' ? refused(503, 'SERVICE_UNAVAILABLE') : expired(),
+  );
+  await expect(api.me()).rejects.toMatchObject({ status: 503 });
+  expect(ended).not.toHaveBeenCalled();
+  vi.restoreAllMocks();
+  service(expired);
+  await expect(Promise.all([api.me(), api.credits.balance()])).rejects.toMatchObject({
+    status: 401,
+  });
+  expect(ended).toHaveBeenCalledTimes(1);
+  // A code that is refused is not about a session.
+  await expect(
+    api.auth.startSessionByCode({ code: 'x', codeVerifier: 'y', redirectUri: '/', issuer: 'z' }),
+  ).rejects.toMatchObject({ status: 401 });
+  expect(ended).toHaveBeenCalledTimes(1);
+  whenSessionEnds(undefined);
 });

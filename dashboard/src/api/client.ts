@@ -1,6 +1,7 @@
 /** The client of the service, for a browser that is signed in by cookie. */
 import { APIError, errors, Rota } from '@rota/sdk';
 import type {} from '../early';
+import { noteRenewal } from '../signin/renewal';
 import { parseExact, stringifyExact } from './exact';
 
 let account: string | null = null;
@@ -48,8 +49,51 @@ export function unanswered(method: string | undefined, sent: boolean): Unanswere
     : new Unanswered('Not sent: no connection. Nothing was changed.', 'NOT_SENT');
 }
 
+let renewing: Promise<void> | undefined;
+let onEnd: (() => void) | undefined;
+
+/** What to do when a request finds that the session has ended. */
+export function whenSessionEnds(act: (() => void) | undefined): void {
+  onEnd = act;
+}
+
+const hasEnded = (error: unknown): boolean =>
+  // Not found: the account of the session.
+  error instanceof errors.AuthenticationError || error instanceof errors.NotFoundError;
+
+/** Renews the session, once for all requests that need it. */
+export function renewSession(): Promise<void> {
+  renewing ??= api.auth
+    .refresh()
+    .then(noteRenewal, (error: unknown) => {
+      if (hasEnded(error)) onEnd?.();
+      throw error;
+    })
+    .finally(() => {
+      renewing = undefined;
+    });
+  return renewing;
+}
+
+/** These start and renew sessions, so their 401 is not about an expired token. */
+const SESSION_PATH = /^\/api\/auth\/(code|session|refresh)$/;
+
+/** The response. If the token has expired, the session is renewed first, as it may live on. */
+async function send(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const response = await answer(input, init);
+  if (response.status !== 401 || SESSION_PATH.test(String(input))) return response;
+  try {
+    await renewSession();
+  } catch (error) {
+    if (hasEnded(error)) return response;
+    throw error;
+  }
+  // Nothing was done for the first request, so whatever it was, it can be sent again.
+  return answer(input, init);
+}
+
 /** The response, with what a person should read if there is none. */
-async function send(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+async function answer(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const isOnline = navigator.onLine;
   // The SDK gives its headers as a plain object.
   const headers = { ...init.headers, ...(account ? { 'X-Service-Account': account } : {}) };

@@ -1,7 +1,7 @@
 import { type Account, errors } from '@rota/sdk';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api } from '../api/client';
+import { api, whenSessionEnds } from '../api/client';
 import { forgetDrafts } from '../review/drafts';
 import { ConfirmDialog } from '../settings/ConfirmDialog';
 import { forgetKept } from '../shell/kept';
@@ -20,7 +20,11 @@ export function EraseCard({ account }: { account: Account }) {
   const signOut = useSignOut();
   const erase = useMutation({
     mutationFn: () => api.data.erase({ name }, { maxRetries: 0 }),
-    onSuccess: () => setAsking(false),
+    onSuccess: () => {
+      setAsking(false);
+      // This page says what has ended, and leads on.
+      whenSessionEnds(undefined);
+    },
   });
   const isOld = erase.error instanceof errors.RecentSignInRequiredError;
   if (erase.data) {

@@ -1,7 +1,7 @@
 import { Outlet, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { LiveProvider, useConnection } from '../live/LiveProvider';
-import { renewDaily } from '../signin/renewal';
+import { useSession } from '../signin/useSession';
 import { useShortcuts } from '../ui/shortcuts';
 import { ToastRegion } from '../ui/toast';
 import { useWide } from '../ui/wide';
@@ -21,7 +21,7 @@ export function Shell() {
   const wide = useWide();
   const [help, setHelp] = useState(false);
   const params = { account };
-  useEffect(renewDaily, []);
+  useSession();
   useTitle();
   useShortcuts({
     c: () => navigate({ to: '/$account/new', params }),

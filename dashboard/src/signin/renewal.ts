@@ -1,9 +1,6 @@
 /**
- * Keeps a session alive while the dashboard is used. The cookie cannot be read here, so this
- * remembers only when it was renewed.
+ * When the session was renewed. The cookie cannot be read here, so this remembers it for all tabs.
  */
-import { api } from '../api/client';
-
 const KEY = 'rota.renewed';
 const DAY_MS = 86_400_000;
 
@@ -14,14 +11,5 @@ export const noteRenewal = (): void => localStorage.setItem(KEY, String(Date.now
 
 export const noteSignOut = (): void => localStorage.removeItem(KEY);
 
-export async function renewSession(): Promise<void> {
-  await api.auth.refresh();
-  noteRenewal();
-}
-
-/** Renews the session once a day. A failure does not matter: a request will say so. */
-export function renewDaily(): void {
-  if (Date.now() - Number(localStorage.getItem(KEY)) > DAY_MS) {
-    renewSession().catch(() => undefined);
-  }
-}
+/** Once a day, so that the session of a page in use never ends by itself. */
+export const isRenewalDue = (): boolean => Date.now() - Number(localStorage.getItem(KEY)) > DAY_MS;

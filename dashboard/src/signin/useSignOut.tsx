@@ -1,19 +1,39 @@
 import { errors } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useCallback } from 'react';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { forgetDrafts } from '../review/drafts';
 import { forgetKept } from '../shell/kept';
 import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
-import { noteSignOut } from './renewal';
+import { noteSignOut, wasSignedIn } from './renewal';
 import { strings } from './strings';
+
+/** Leaves for the sign-in page, without the data of the person. */
+export function useLeave() {
+  const cache = useQueryClient();
+  const navigate = useNavigate();
+  return useCallback(
+    async (next?: string) => {
+      // First the page goes, then its data: a page that is still there would ask for it again.
+      await navigate({ to: '/signin', search: next ? { next } : {} });
+      // The sign-in page is there now, and its own request would never be answered.
+      cache.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.issuers[0] });
+      cache.getMutationCache().clear();
+      // Who has not signed out continues with what they typed after the next sign-in.
+      if (wasSignedIn()) return;
+      forgetDrafts();
+      forgetKept();
+    },
+    [cache, navigate],
+  );
+}
 
 /** Ends the session. After the next sign-in, the browser goes to `next`. */
 export function useSignOut(next?: string) {
-  const cache = useQueryClient();
-  const navigate = useNavigate();
+  const leave = useLeave();
   return async () => {
     try {
       await api.auth.logout();
@@ -26,12 +46,6 @@ export function useSignOut(next?: string) {
       }
     }
     noteSignOut();
-    // First the page goes, then its data: a page that is still there would ask for it again.
-    await navigate({ to: '/signin', search: next ? { next } : {} });
-    // The sign-in page is there now, and its own request would never be answered.
-    cache.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== keys.issuers[0] });
-    cache.getMutationCache().clear();
-    forgetDrafts();
-    forgetKept();
+    await leave(next);
   };
 }
