@@ -13,7 +13,6 @@ from rota.platform.ids import to_wire
 from rota.platform.signatures import Signer
 from rota.receipts import document
 from rota.runs import steps
-from rota.runs.steps import Step
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries
 
@@ -34,10 +33,10 @@ class Receipts:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await tasks.get(tx, task_id)
             calls: list[dict[str, Any]] = []
-            last: Step | None = None
-            while found := await steps.after(tx, task.id, last, CALLS_AT_ONCE):
+            place = (0, 0, 0)
+            while found := await steps.after(tx, task.id, place, CALLS_AT_ONCE):
                 calls += map(document.call, found)
-                last = found[-1]
+                place = found[-1].place
             movements, _ = await credits_queries.filtered_movements(
                 tx, MovementFilter(task_id=task.id), MAX_MOVEMENTS, 0
             )

@@ -54,7 +54,10 @@ class AgentLoop:
     async def advance(
         self, tx: AccountTransaction, task: Task, rows: list[Step] | None = None
     ) -> NextStep:
-        """Applies new decisions and results of subtasks to the steps, and returns what is next."""
+        """Applies new decisions and results of subtasks to the steps, and returns what is next.
+
+        `rows` are the calls of the last step at least, if they are known.
+        """
         if task.status == "WAITING_APPROVAL":
             return NextStep("wait")
         if task.status != "RUNNING":
@@ -74,7 +77,7 @@ class AgentLoop:
         A retry from failure then continues from the decisions that people made before.
         """
         if rows is None:
-            rows = await steps.of_run(tx, task.id, task.run)
+            rows = await steps.of_last_step(tx, task.id, task.run)
         if not rows:
             return NextStep("think", 1)
         last = rows[-1].step
@@ -245,7 +248,7 @@ class AgentLoop:
         self, tx: AccountTransaction, task: Task, step: int, problem: UnusableAnswer
     ) -> NextStep:
         """Asks the model to answer again, unless it has had its chances."""
-        *earlier, model_call = await steps.of_run(tx, task.id, task.run)
+        *earlier, model_call = await steps.model_calls(tx, task.id, task.run)
         # Also before the run fails: a retry from failure continues with the note.
         await steps.refuse_answer(tx, task.id, model_call, problem.note)
         REFUSED.labels(problem.code).inc()
@@ -275,7 +278,7 @@ class AgentLoop:
         problem = answers.problem_with_summary(response)
         if problem is None:
             return NextStep("think", step + 1)
-        *earlier, summary = await steps.of_run(tx, task.id, task.run)
+        *earlier, summary = await steps.model_calls(tx, task.id, task.run)
         await steps.refuse_answer(tx, task.id, summary, None)
         REFUSED.labels(problem.code).inc()
         if answers.is_refused_summary(earlier[-1]):

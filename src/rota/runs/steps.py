@@ -83,6 +83,11 @@ class Step:
         return self.maybe_made or self.started_at is not None
 
     @property
+    def place(self) -> tuple[int, int, int]:
+        """Where the call is among the calls of its task."""
+        return self.run, self.step, self.call
+
+    @property
     def item_id(self) -> str:
         """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"
@@ -115,26 +120,57 @@ class Step:
 
 
 COLUMNS = ", ".join(field.name for field in fields(Step))
+_WITHOUT_TEXTS = ", ".join(
+    f"NULL AS {field.name}" if field.name in ("arguments", "sealed", "result") else field.name
+    for field in fields(Step)
+)
 
 
-async def of_run(tx: AccountReader, task_id: UUID, run: int, *, first_step: int = 1) -> list[Step]:
-    """The calls of a run, from this step on."""
+async def _of_run(
+    tx: AccountReader, task_id: UUID, run: int, condition: str, *values: object
+) -> list[Step]:
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM steps
-        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step >= $4
-        ORDER BY step, call
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND {condition} ORDER BY step, call
         """,  # noqa: S608
         tx.account_id,
         task_id,
         run,
-        first_step,
+        *values,
     )
     return [Step(**row) for row in rows]
 
 
-async def after(tx: AccountReader, task_id: UUID, last: Step | None, limit: int) -> list[Step]:
-    """The next calls of a task after this one, in all of its runs. None: the first ones."""
+async def of_run(tx: AccountReader, task_id: UUID, run: int, *, first_step: int = 1) -> list[Step]:
+    """The calls of a run, from this step on."""
+    return await _of_run(tx, task_id, run, "step >= $4", first_step)
+
+
+async def of_last_step(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    """The calls of the last step of a run."""
+    last = "SELECT max(step) FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3"
+    return await _of_run(tx, task_id, run, f"step = ({last})")
+
+
+async def model_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    """The model calls of a run, without their texts."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_WITHOUT_TEXTS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND call = 0 ORDER BY step
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return [Step(**row) for row in rows]
+
+
+async def after(
+    tx: AccountReader, task_id: UUID, place: tuple[int, int, int], limit: int
+) -> list[Step]:
+    """The calls of a task after this run, step and call, at most `limit`."""
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM steps
@@ -143,7 +179,7 @@ async def after(tx: AccountReader, task_id: UUID, last: Step | None, limit: int)
         """,  # noqa: S608
         tx.account_id,
         task_id,
-        *((last.run, last.step, last.call) if last else (0, 0, 0)),
+        *place,
         limit,
     )
     return [Step(**row) for row in rows]
@@ -196,43 +232,17 @@ async def any_without_open_tool_call(tx: AccountReader, tasks: Sequence[Task]) -
 
 async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> list[Step]:
     """The tool calls of one step."""
-    rows = await tx.fetch(
-        f"""
-        SELECT {COLUMNS} FROM steps
-        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call > 0
-        ORDER BY call
-        """,  # noqa: S608
-        tx.account_id,
-        task_id,
-        run,
-        step,
-    )
-    return [Step(**row) for row in rows]
+    return await _of_run(tx, task_id, run, "step = $4 AND call > 0", step)
 
 
 async def delegated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     """The calls of a run that wait for a subtask."""
-    return await _calls_in(tx, task_id, run, "delegated")
+    return await _of_run(tx, task_id, run, "state = 'delegated'")
 
 
 async def gated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     """The calls of a run that wait for a person."""
-    return await _calls_in(tx, task_id, run, "gated")
-
-
-async def _calls_in(tx: AccountReader, task_id: UUID, run: int, state: State) -> list[Step]:
-    rows = await tx.fetch(
-        f"""
-        SELECT {COLUMNS} FROM steps
-        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = $4
-        ORDER BY step, call
-        """,  # noqa: S608
-        tx.account_id,
-        task_id,
-        run,
-        state,
-    )
-    return [Step(**row) for row in rows]
+    return await _of_run(tx, task_id, run, "state = 'gated'")
 
 
 async def delegated_tasks(tx: AccountReader, task_id: UUID, run: int) -> list[UUID]:
