@@ -1,5 +1,5 @@
 import type { Event } from '@rota/sdk';
-import { QueryClient, QueryObserver } from '@tanstack/react-query';
+import { focusManager, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test, vi } from 'vitest';
 import { keys } from '../api/keys';
 import { applyEvent } from './updates';
@@ -34,6 +34,40 @@ test('many events lead to one fetch at a time, and the last one is not missed', 
   expect(cancelled).toBe(0);
   expect(cache.getQueryData(keys.money)).toBe(3);
   stop();
+  vi.useRealTimers();
+});
+
+test.each([
+  ['seen', true, 30, 'key.created', keys.apiKeys],
+  ['hidden', false, 6, 'session.created', keys.sessions],
+])('a page that is %s leaves the rate limit to others', async (...row) => {
+  const [, isSeen, perMinute, type, queryKey] = row;
+  vi.useFakeTimers();
+  focusManager.setFocused(isSeen);
+  const cache = new QueryClient();
+  let fetches = 0;
+  const queryFn = async () => {
+    fetches += 1;
+    return fetches;
+  };
+  const stop = new QueryObserver(cache, { queryKey, queryFn }).subscribe(() => {});
+  const changed = { ...event, type } as Event;
+  for (let number = 0; number < 1_200; number += 1) {
+    applyEvent(cache, changed);
+    await vi.advanceTimersByTimeAsync(50);
+    // The first changes are seen at once.
+    if (number === 5) expect(fetches).toBeGreaterThanOrEqual(4);
+  }
+  expect(fetches).toBeGreaterThanOrEqual(perMinute);
+  expect(fetches).toBeLessThanOrEqual(perMinute + 6);
+  await vi.advanceTimersByTimeAsync(100);
+  applyEvent(cache, changed);
+  // A screen that is opened in the meantime does not wait.
+  expect(cache.getQueryState(queryKey)?.isInvalidated).toBe(true);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(cache.getQueryState(queryKey)?.isInvalidated).toBe(false);
+  stop();
+  focusManager.setFocused(undefined);
   vi.useRealTimers();
 });
 

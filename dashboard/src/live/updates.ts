@@ -1,29 +1,53 @@
 /** What an event makes old. Each screen that is open fetches its part again. */
 import type { Event } from '@rota/sdk';
-import type { QueryClient } from '@tanstack/react-query';
+import { focusManager, type QueryClient } from '@tanstack/react-query';
 import { keys } from '../api/keys';
 
-/** Parts that are being fetched again, and whether they have become old once more meanwhile. */
-const refreshing = new Map<string, boolean>();
+/** A part that was fetched because of events. */
+interface Part {
+  /** It is being fetched, or the pause after that is not over. */
+  busy: boolean;
+  /** It has become old once more meanwhile. */
+  again: boolean;
+  /** Its fetches so far, one per step, last until this time. */
+  usedUntil: number;
+}
+
+const parts = new Map<string, Part>();
 const PAUSE_MS = 50;
+/** So many fetches of a part can follow each other quickly. */
+const QUICK = 5;
+/** After those, one per step: the account's other clients need its rate limit, too. */
+const STEP_MS = 2_000;
+const HIDDEN_STEP_MS = 10_000;
 
 /**
  * Fetches a part again. Many events at once lead to one fetch at a time, never to a fetch that
- * cancels the one before, and to pauses as long as a fetch takes.
+ * cancels the one before, and to pauses as long as a fetch takes, or longer if events keep coming.
  */
 function refresh(cache: QueryClient, queryKey: readonly unknown[], exact = false): void {
   const name = JSON.stringify([queryKey, exact]);
-  if (refreshing.has(name)) {
-    refreshing.set(name, true);
+  const part = parts.get(name) ?? { busy: false, again: false, usedUntil: 0 };
+  parts.set(name, part);
+  if (part.busy) {
+    part.again = true;
+    // A screen that is opened during the pause, or seen again, does not wait for its end.
+    cache.invalidateQueries({ queryKey, exact, refetchType: 'none' });
     return;
   }
-  refreshing.set(name, false);
+  part.busy = true;
   const started = performance.now();
+  const step = focusManager.isFocused() ? STEP_MS : HIDDEN_STEP_MS;
+  part.usedUntil = Math.max(part.usedUntil, started) + step;
   cache.invalidateQueries({ queryKey, exact }).finally(() => {
-    const pause = Math.max(PAUSE_MS, performance.now() - started);
+    const now = performance.now();
+    // A part that was last fetched while the page was hidden may have used more than it can.
+    const rest = Math.min(part.usedUntil - (QUICK - 1) * step - now, step);
+    const pause = Math.max(PAUSE_MS, now - started, rest);
     setTimeout(() => {
-      const again = refreshing.get(name);
-      refreshing.delete(name);
+      const { again } = part;
+      part.busy = false;
+      part.again = false;
       if (again) refresh(cache, queryKey, exact);
     }, pause);
   });
