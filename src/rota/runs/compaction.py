@@ -9,6 +9,7 @@ stay as they are.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rota.platform import json
 from rota.runs.prices import CHARACTERS_PER_TOKEN
@@ -84,7 +85,11 @@ class View:
 
 def text_of(row: Step) -> str:
     """The result of a tool call as the model reads it."""
-    return row.result if isinstance(row.result, str) else json.dumps(row.result).decode()
+    return as_text(row.result)
+
+
+def as_text(result: Any) -> str:
+    return result if isinstance(result, str) else json.dumps(result).decode()
 
 
 def removal_note(row: Step) -> str | None:

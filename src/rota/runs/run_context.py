@@ -14,7 +14,7 @@ from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
 from rota.platform import audit, clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
-from rota.runs import steps
+from rota.runs import compaction, steps
 from rota.runs.contracts import RunInput
 from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
@@ -40,11 +40,16 @@ class History:
     next_step: int = 1
     # Set when the slice has lost its run. Then it starts no call.
     lost: bool = False
+    # The characters of all results in `rows`.
+    result_characters: int = 0
 
     def settle(self, rows: list[Step], before_step: int) -> None:
-        """Keeps the rows of the steps before this one."""
+        """Keeps the rows of the steps before this one. The first are those that it has."""
+        known = len(self.rows)
         self.rows = [row for row in rows if row.step < before_step]
         self.next_step = before_step
+        new_calls = (row for row in self.rows[known:] if row.kind == "tool")
+        self.result_characters += sum(len(compaction.text_of(row)) for row in new_calls)
 
 
 class RunContext:

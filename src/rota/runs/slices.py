@@ -370,7 +370,8 @@ class Slice:
         while isinstance(started, Started):
             try:
                 with span_of(CALL_TOOL, call_input):
-                    outcome = await tool_caller.make(call_input, started)
+                    stored = self._history.result_characters
+                    outcome = await tool_caller.make(call_input, started, stored)
             except ToolUnavailable:
                 code = TOOL_UNAVAILABLE
             except ApplicationError:

@@ -1,4 +1,6 @@
-"""The tool `read_result`: reads the result of an earlier tool call of the same run again."""
+"""The stored results of a run's tool calls: how much of them is kept, and the tool `read_result`,
+which reads one again.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +12,20 @@ from rota.tasks.model import Task
 
 # So that the model reads the part and the note after it as a whole.
 MAX_PART_CHARACTERS = compaction.MAX_RESULT_CHARACTERS - 500
+# A worker holds the results of each run in progress in memory. When a run has stored this much,
+# each further result keeps only what the model reads.
+MAX_RUN_CHARACTERS = 8 * 1024 * 1024
+
+
+def limited(content: Any, stored_characters: int) -> Any:
+    """What a run that has already stored so much keeps of a result."""
+    if stored_characters <= MAX_RUN_CHARACTERS:
+        return content
+    text = compaction.as_text(content)
+    if len(text) <= compaction.MAX_RESULT_CHARACTERS:
+        return content
+    note = compaction.truncated(len(text))
+    return text[: compaction.MAX_RESULT_CHARACTERS - len(note)] + note
 
 
 async def read(tx: AccountTransaction, task: Task, row: Step) -> None:

@@ -218,8 +218,13 @@ class ToolCaller:
         ids = [row.item_id]
         return bool(await review_queries.newest_of_items(tx, task.id, ids, run=task.run))
 
-    async def make(self, call_input: CallInput, call: "Started") -> NextStep:
-        """Makes a call that is marked as started, and stores its result."""
+    async def make(
+        self, call_input: CallInput, call: "Started", stored_characters: int = 0
+    ) -> NextStep:
+        """Makes a call that is marked as started, and stores its result.
+
+        `stored_characters` is the size of the results that the run has already stored.
+        """
         account_id, task_id = ids_of(call_input.run)
         row, tool = call.row, call.tool
         started = clock.now()
@@ -271,7 +276,7 @@ class ToolCaller:
             async with self._context.db.write(account_id) as tx:
                 # Locked, so that another slice sees either the result or a call in progress.
                 await journal.lock_account(tx)
-                content = storable(result.content)
+                content = storable(stored_results.limited(result.content, stored_characters))
                 was_last = await tool_steps.finish(tx, task_id, row, content, outcome)
                 if was_last and await queries.is_running(tx, task_id, row.run):
                     run_id = RunId(task_id, row.run)
