@@ -16,7 +16,7 @@ interface Part {
 const parts = new Map<string, Part>();
 const PAUSE_MS = 50;
 /** So many fetches of a part can follow each other quickly. */
-const QUICK = 5;
+const QUICK = 40;
 /** After those, one per step: the account's other clients need its rate limit, too. */
 const STEP_MS = 2_000;
 const HIDDEN_STEP_MS = 10_000;
