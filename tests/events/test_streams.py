@@ -216,7 +216,7 @@ async def test_a_reader_that_is_catching_up_is_checked_too(
     assert len(reader.messages) < 50
 
 
-LOOKUPS = {"session": "_load_session_caller", "key": "_load_key_caller"}
+LOOKUPS = {"session": "_load_session_callers", "key": "_load_key_caller"}
 
 
 async def signed_in_with(board: Service, credential: str) -> Person:
@@ -258,7 +258,7 @@ async def test_the_streams_of_an_account_share_what_they_poll(
 
 
 BUSY: dict[str, tuple[Any, str]] = {
-    "session": (Authenticator, "_load_session_caller"),
+    "session": (Authenticator, "_load_session_callers"),
     "key": (Authenticator, "_load_key_caller"),
     "read": (journal, "after"),
 }

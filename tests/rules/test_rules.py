@@ -257,7 +257,7 @@ async def test_a_rule_is_void_when_what_it_is_bound_to_changes(
     # Without the header that selects the company, which the user is no member of.
     person = Person(maker.service, maker.subject, maker.token, maker.user_id)
     await office.company.add(person, approver=True)
-    assert "has left the company" in str(await reason())
+    assert "has since left the company" in str(await reason())
 
     rule = await make(run, office.owner)
     await run.redefine("Sends to everybody.")
