@@ -179,6 +179,29 @@ async def test_the_tabs_of_a_browser_share_one_stream(tab: Tab, office: Office) 
     assert await streams[1].header_value("Last-Event-ID")
 
 
+async def test_a_tab_takes_over_from_one_that_the_phone_has_stopped(
+    tab: Tab, office: Office
+) -> None:
+    [person] = await office.company(helpdesk="")
+    await external(person, "Known before")
+    stopped = await tab.another()
+    await stopped.page.goto("/docs")
+    # It holds the lock and answers nothing, like a tab that runs no code.
+    await stopped.page.evaluate(
+        "name => { navigator.locks.request(name, () => new Promise(() => {})).catch(() => {}); }",
+        f"rota.events.{person.account}",
+    )
+    await tab.enter(person.subject, f"/{person.account}")
+    await tab.is_live()
+    await external(person, "After the takeover")
+    await expect(waits(tab, "After the takeover")).to_be_visible()
+    # From now on, the tabs share one stream again.
+    second = await tab.another()
+    await second.page.goto(f"/{person.account}")
+    await second.is_live()
+    assert len(tab.asked_for(lambda path: path == "/api/events")) == 1
+
+
 # Remembers when each text came onto the screen, in milliseconds of the wall clock.
 WATCH = """
 () => {

@@ -1,6 +1,7 @@
 /**
  * The account's event stream. Browsers open only six HTTP/1.1 connections, so the tabs of a
- * browser share one stream: the tab that holds the lock reads it and passes events on.
+ * browser share one stream: the tab that holds the lock reads it and passes events on. A phone
+ * stops tabs that are not seen, with their locks, so a tab that gets no answer takes the lock.
  */
 import { type Event, errors } from '@rota/sdk';
 import { api } from '../api/client';
@@ -17,14 +18,20 @@ interface Shared {
   ask?: true;
 }
 
+/** The tab that reads the stream answers within this time, if it is not stopped. */
+const ANSWER_MS = 3_000;
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
 export class LiveEvents {
   connection: Connection = 'connecting';
   private listeners = new Set<() => void>();
+  private name: string;
   private channel: BroadcastChannel;
-  private stop = new AbortController();
+  /** Ends when this tab neither holds the lock nor waits for it any more. */
+  private turn = new AbortController();
   private leads = false;
+  private answered = false;
+  private unanswered: ReturnType<typeof setTimeout> | undefined;
   private wasOpen = false;
   private last: number | undefined;
 
@@ -33,22 +40,50 @@ export class LiveEvents {
     private onEvent: (event: Event) => void,
     private onStart: (start: 'first' | 'again') => void,
   ) {
-    this.channel = new BroadcastChannel(`rota.events.${account}`);
-    this.channel.onmessage = ({ data }: MessageEvent<Shared>) => this.receive(data);
-    this.channel.postMessage({ ask: true } satisfies Shared);
-    navigator.locks
-      .request(`rota.events.${account}`, { signal: this.stop.signal }, () => this.lead())
-      .catch(() => undefined);
+    this.name = `rota.events.${account}`;
+    this.channel = new BroadcastChannel(this.name);
+    this.channel.onmessage = ({ data }: MessageEvent<Shared>) => {
+      if (!data.ask) this.answered = true;
+      this.receive(data);
+    };
+    document.addEventListener('visibilitychange', this.ask);
+    this.claim();
+    this.ask();
   }
 
   close(): void {
-    this.stop.abort();
+    this.turn.abort();
     this.channel.close();
+    clearTimeout(this.unanswered);
+    document.removeEventListener('visibilitychange', this.ask);
   }
 
   subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  };
+
+  private claim(steal = false): void {
+    this.turn.abort();
+    const turn = new AbortController();
+    this.turn = turn;
+    navigator.locks
+      .request(this.name, steal ? { steal } : { signal: turn.signal }, () => this.lead(turn.signal))
+      .catch(() => {
+        // Another tab took the lock. This one waits until it is free again.
+        if (!turn.signal.aborted) this.claim();
+      });
+  }
+
+  /** Asks the tab that reads the stream, and takes its place if it does not answer. */
+  private ask = () => {
+    clearTimeout(this.unanswered);
+    if (this.leads) return;
+    this.answered = false;
+    this.channel.postMessage({ ask: true } satisfies Shared);
+    this.unanswered = setTimeout(() => {
+      if (!this.answered && !this.leads && !document.hidden) this.claim(true);
+    }, ANSWER_MS);
   };
 
   private receive(shared: Shared): void {
@@ -62,31 +97,34 @@ export class LiveEvents {
     }
   }
 
-  private async lead(): Promise<void> {
+  private async lead(signal: AbortSignal): Promise<void> {
     this.leads = true;
+    signal.addEventListener('abort', () => {
+      this.leads = false;
+    });
     let failures = 0;
-    while (!this.stop.signal.aborted) {
+    while (!signal.aborted) {
       let refused = false;
       try {
-        await this.read(() => {
+        await this.read(signal, () => {
           failures = 0;
         });
       } catch (error) {
         // The next attempt says whether the service is back.
         refused = error instanceof errors.PermissionDeniedError;
       }
-      if (this.stop.signal.aborted) return;
+      if (signal.aborted) return;
       const isCut = failures > 0 || !navigator.onLine;
       this.share({ connection: refused ? 'refused' : isCut ? 'offline' : 'connecting' });
-      await pauseAfter(failures, this.stop.signal);
+      await pauseAfter(failures, signal);
       failures += 1;
     }
   }
 
-  private async read(opened: () => void): Promise<void> {
+  private async read(signal: AbortSignal, opened: () => void): Promise<void> {
     const stream = api.events.follow({
       after: this.last,
-      signal: this.stop.signal,
+      signal,
       // The tabs decide among themselves which of them connects again.
       reconnect: false,
       onOpen: () => {

@@ -24,8 +24,8 @@ export function Dialog({
     if (dialog && !dialog.open) dialog.showModal();
     return () => dialog?.close();
   }, []);
-  const submit = (event?: FormEvent) => {
-    event?.preventDefault();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
     onSubmit?.();
   };
   return (
@@ -52,7 +52,11 @@ export function Dialog({
         if (outside) onClose();
       }}
       onKeyDown={(event) => {
-        if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) submit();
+        if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
+          // In a field of one line, it can submit the form once more.
+          event.preventDefault();
+          if (!event.repeat) onSubmit?.();
+        }
         event.stopPropagation();
       }}
     >
