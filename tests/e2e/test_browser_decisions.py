@@ -372,10 +372,9 @@ async def test_of_two_people_who_decide_at_once_one_wins_and_the_other_sees_who(
     one, two = await office.company(2)
     task = await office.ticket(one)
     async with Tab.open(browser, office.service) as other:
-        await open_review(tab, one, task)
-        await open_review(other, two, task)
-        await expect(tab.button("Approve")).to_be_enabled()
-        await expect(other.button("Approve")).to_be_enabled()
+        for each, person in ((tab, one), (other, two)):
+            await open_review(each, person, task)
+            await expect(each.button("Approve")).to_be_enabled()
         await expect(other.button("Reject")).to_be_enabled()
         for each in (tab, other):
             each.expect_error(r"status of 409")

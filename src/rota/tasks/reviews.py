@@ -28,6 +28,7 @@ from rota.tasks import (
     queries,
     review_checks,
     review_items,
+    review_list_queries,
     review_queries,
     review_reading,
     review_schemas,
@@ -85,14 +86,14 @@ class Reviews:
                 raise NothingWaits(task)
             resource = ids.to_wire("task", task.id)
             if until is None:
-                await review_queries.delete_snooze(tx, task.id)
+                await review_list_queries.delete_snooze(tx, task.id)
                 tx.record("task.unsnoozed", {}, resource)
                 return None
             if until <= clock.now():
                 raise ValidationFailed.of(FieldError("until", "must be in the future"))
             review = (await review_queries.pending(tx, [task.id]))[task.id]
             until = min(until, review.expires_at)
-            await review_queries.save_snooze(tx, task.id, review.number, until)
+            await review_list_queries.save_snooze(tx, task.id, review.number, until)
             tx.record("task.snoozed", {"until": clock.to_wire(until)}, resource)
             return until
 

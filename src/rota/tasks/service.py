@@ -18,7 +18,7 @@ from rota.tasks import (
     queries,
     quotes,
     requested,
-    review_queries,
+    review_list_queries,
     review_reading,
     schemas,
     seals,
@@ -101,8 +101,8 @@ class Tasks:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
             tasks = await list_queries.by_ids(tx, found, PAGE_BYTES // 2)
-            pending = await review_queries.listed(tx, found, PAGE_BYTES // 2)
-            snoozes = await review_queries.snoozes(tx, pending, clock.now())
+            pending = await review_list_queries.listed(tx, found, PAGE_BYTES // 2)
+            snoozes = await review_list_queries.snoozes(tx, pending, clock.now())
             definitions = await review_reading.definitions_of(tx, list(pending.values()))
             second_persons = await shaping.second_persons(tx, pending)
         return [
