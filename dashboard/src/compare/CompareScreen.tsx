@@ -22,7 +22,7 @@ export function CompareScreen() {
           </h1>
           {origin && <p className="small soft">{strings.counts(origin.step)}</p>}
         </div>
-        <div className="compare">
+        <div className="compared">
           <RunColumn id={original} name={strings.original} origin={origin} />
           <RunColumn id={fork} name={strings.fork} />
         </div>

@@ -102,8 +102,10 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
           <button type="button" className="undo read-on" onClick={readOn}>
             {data.review.gate === 'output' ? strings.why.unreadOutput : strings.why.unread}
           </button>
+        ) : blocked ? (
+          <span>{blocked}</span>
         ) : (
-          (blocked ?? (page ? strings.notNowHint : ''))
+          page && strings.notNowHint
         )}
       </span>
       {!page && (
