@@ -21,7 +21,7 @@ QUERIES = [
     *((rule.get("alert") or rule["record"], str(rule["expr"])) for rule in rules()),
 ]
 # Labels that Prometheus or a rule adds, and metrics of others.
-ADDED = {"job", "instance"}
+ADDED = {"job", "instance", "cell"}
 OTHERS = {
     "up": set[str](),
     "process_cpu_seconds_total": set[str](),

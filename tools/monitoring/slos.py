@@ -14,9 +14,14 @@ TICKET = ((3, "1d", "2h"), (1, "3d", "6h"))
 # With fewer events in an hour, a single failure is no reason to wake a person.
 MIN_EVENTS = 100
 
-# Streams last as long as their clients want, and health checks are not requests of clients.
+# Health checks are not requests of clients.
 CLIENT_REQUESTS = 'route!~"/health/.*|/metrics"'
-SHORT_REQUESTS = 'route!~"/health/.*|/metrics|/api/events|/api/tasks/{id}/events"'
+# What a tool server of an account did not answer is no failure of the service.
+TOOL_SERVER_FAILURES = 'route=~"/api/mcp.*", status=~"502|504"'
+# Streams and waits last as long as their clients want, and tool servers take their own time.
+SHORT_REQUESTS = (
+    'route!~"/health/.*|/metrics|/api/events|/api/tasks/{id}/events|/mcp|/a2a.*|/api/mcp.*"'
+)
 # Failures that the operator can prevent.
 OPERATOR_CODES = (
     'code=~"RUN_FAILED|MODEL_UNAVAILABLE|MODEL_NOT_CONFIGURED|MODEL_WITHOUT_PRICE'
@@ -49,7 +54,10 @@ OBJECTIVES = (
         99.9,
         "requests fail with a 5xx status",
         total=f"sum(rate(rota_http_requests_total{{{CLIENT_REQUESTS}}}[WINDOW]))",
-        bad=f'sum(rate(rota_http_requests_total{{{CLIENT_REQUESTS}, status=~"5.."}}[WINDOW]))',
+        bad=(
+            f'sum(rate(rota_http_requests_total{{{CLIENT_REQUESTS}, status=~"5.."}}[WINDOW])'
+            f" unless rate(rota_http_requests_total{{{TOOL_SERVER_FAILURES}}}[WINDOW]))"
+        ),
     ),
     Objective(
         "api-latency",
