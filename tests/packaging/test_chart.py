@@ -266,6 +266,22 @@ def test_clients_reach_cells_through_routers() -> None:
     assert settings["ROTA_CELLS"].startswith("eu1=http://eu1-rota-serve.eu1.svc,eu2=")
 
 
+def test_clients_outside_the_cluster_reach_a_load_balancer() -> None:
+    def sources(*options: str) -> dict[str, list[dict[str, Any]] | None]:
+        found = policies(objects("cells", *options))
+        return {part: found[part]["ingress"][0].get("from") for part in ("serve", "router")}
+
+    everyone_inside: dict[str, Any] = {"namespaceSelector": {}}
+    no_clients = "networkPolicy.clients=null"
+    inside = sources("--set", no_clients)
+    assert inside["router"] == [everyone_inside]
+    outside = sources("--set", no_clients, "--set", "service.type=LoadBalancer")
+    assert outside == {"serve": inside["serve"], "router": None}
+    block = "networkPolicy.clients[0].ipBlock.cidr=192.0.2.0/24"
+    chosen = sources("--set", block, "--set", "service.type=LoadBalancer")
+    assert chosen["router"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+
+
 def test_a_router_reaches_names_and_cells_only() -> None:
     found = policies(objects("cells"))
     ports = [[port["port"] for port in each["ports"]] for each in found["router"]["egress"]]
