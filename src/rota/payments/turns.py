@@ -1,15 +1,18 @@
 """Transactions that wait for the payment processor: one at a time for each account."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
 from rota.platform import membership
 from rota.platform.db import NO_USER, AccountTransaction, Database
+from rota.platform.shares import Shares
 
-# Each of them keeps a database connection while it waits for the processor.
+# Each of them keeps a database connection while it waits for the processor. An account has one of
+# these places, and those that wait take turns.
 MAX_CONCURRENT = 2
+# How many of an account can wait, and for how long.
+MAX_WAITING, MAX_WAIT_S = 64, 30.0
 
 
 class Busy(Exception):
@@ -19,7 +22,14 @@ class Busy(Exception):
 class Turns:
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self._shares = Shares(
+            "payment_turns",
+            "Other requests of the account wait for the payment processor. Try again later.",
+            total=MAX_CONCURRENT,
+            per_account=1,
+            waiting=MAX_WAITING,
+            wait_s=MAX_WAIT_S,
+        )
 
     @asynccontextmanager
     async def of(
@@ -40,7 +50,7 @@ class Turns:
         """
         number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
         async with (
-            self._slots,
+            self._shares.place(account_id),
             self._db.write(account_id, user_id, check_member=False) as tx,
         ):
             # The processor can be slower than a lock or an idle transaction may be otherwise.
