@@ -168,7 +168,7 @@ class Composition(DataParts):
 
     @cached_property
     def allowance_of(self) -> AllowanceOf:
-        return plan_allowance(self.tier_allowance, self.variant.lowest_tier)
+        return plan_allowance(self.tier_allowance, self.variant.lowest_tier, self.grace)
 
     @cached_property
     def processor(self) -> Processor:

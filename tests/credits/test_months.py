@@ -1,6 +1,6 @@
 """Months with a plan change, an outstanding payment or a trial."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -34,6 +34,10 @@ async def set_subscription(shop: Shop, person: Person, **fields: Any) -> None:
             person.user_id,
             *values.values(),
         )
+
+
+def days_later(days: int) -> datetime:
+    return clock.now() + timedelta(days=days)
 
 
 async def usage_bar_at(
@@ -74,8 +78,61 @@ async def test_an_unpaid_month_starts_when_it_is_paid(
         await end_run(tx, run)
     await set_subscription(shop, person, status="PAST_DUE", unpaid_since=clock.now())
     assert (await usage_bar_at(shop, person, monkeypatch, days=32))["used"] == 500
+    # The processor has not reported the next period yet.
     await set_subscription(shop, person, status="ACTIVE")
-    assert (await usage_bar_at(shop, person, monkeypatch, days=32, hours=2))["used"] == 0
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32, hours=1))["used"] == 500
+    await set_subscription(shop, person, status="ACTIVE", period_end=days_later(60))
+    month = await usage_bar_at(shop, person, monkeypatch, days=32, hours=2)
+    assert month["used"] == 0
+    # It ends with the period that was paid, although it began late.
+    assert datetime.fromisoformat(month["resetsAt"]) - clock.now() < timedelta(days=63)
+
+
+async def test_another_plan_that_is_not_paid_gives_no_allowance(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="advanced")
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 5_000 * CENT)
+        await spend(tx, run, 1, 5_000 * CENT)
+        await end_run(tx, run)
+    await accounts.set_tier(shop.db, person.user_id, "standard")
+    unpaid = {"status": "PAST_DUE", "unpaid_since": clock.now()}
+    await set_subscription(shop, person, **unpaid)
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32))["remaining"] == 0
+    await set_subscription(shop, person, status="ACTIVE", period_end=days_later(60))
+    paid = await usage_bar_at(shop, person, monkeypatch, days=32, hours=1)
+    assert (paid["total"], paid["used"]) == (1_500, 0)
+
+
+async def test_usage_of_a_month_whose_renewal_is_unpaid_does_not_count_in_a_higher_plan(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 1_500 * CENT)
+        await spend(tx, run, 1, 1_500 * CENT)
+        await end_run(tx, run)
+    await set_subscription(shop, person, status="PAST_DUE", unpaid_since=clock.now())
+    # Somebody looks at the balance, and buys the higher plan a moment later.
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32))["used"] == 1_500
+    await accounts.set_tier(shop.db, person.user_id, "advanced")
+    paid = {"tier": "advanced", "status": "ACTIVE", "period_end": days_later(60)}
+    await set_subscription(shop, person, **paid)
+    month = await usage_bar_at(shop, person, monkeypatch, days=32, minutes=1)
+    assert (month["total"], month["used"]) == (5_000, 0)
+
+
+async def test_a_plan_that_has_ended_gives_no_month_before_the_account_loses_it(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 1_500 * CENT)
+        await spend(tx, run, 1, 1_500 * CENT)
+        await end_run(tx, run)
+    await set_subscription(shop, person, status="ACTIVE", cancel_at_period_end=True)
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32))["remaining"] == 0
 
 
 async def test_a_trial_has_no_allowance_until_the_first_payment(

@@ -1,6 +1,7 @@
 """Accounts with money, a payment processor that tests control, and runs that spend."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from tests.service import Person, Service
 
 CENT = 10_000
 # The variant's own allowances. Most other tests override them with more than they can spend.
-ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}), "basic")
+ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}), "basic", timedelta(days=7))
 
 
 class FakeProcessor(NoProcessor):

@@ -101,6 +101,7 @@ async def test_a_failed_renewal_is_retried_and_recovers(timed: TimedStripeServer
     recovered = await timed.stripe.subscription(bought.id)
     assert (recovered.status, day(recovered.period_end)) == ("active", "2027-03-01")
     assert await timed.events_since(before) == [
+        ("customer.subscription.updated", "2027-02-01"),
         ("invoice.payment_failed", "2027-02-01"),
         ("customer.subscription.updated", "2027-02-01"),
         ("invoice.payment_failed", "2027-02-02"),
@@ -116,6 +117,7 @@ async def test_an_unpaid_subscription_ends_after_three_weeks(timed: TimedStripeS
     await timed.stripe_server.advance(to="2027-06-01T00:00:00Z")
     assert (await timed.stripe.subscription(bought.id)).status == "ended"
     assert await timed.events_since(before) == [
+        ("customer.subscription.updated", "2027-02-01"),
         ("invoice.payment_failed", "2027-02-01"),
         ("customer.subscription.updated", "2027-02-01"),
         ("invoice.payment_failed", "2027-02-02"),
@@ -141,7 +143,7 @@ async def test_a_cancelled_subscription_ends_and_a_changed_one_renews_with_the_n
     await timed.stripe_server.advance(to="2027-01-01T00:00:00Z")
     cancelled, changed = await timed.subscribe(), await timed.subscribe()
     await timed.stripe.cancel(cancelled.id, at_period_end=True)
-    await timed.stripe.change(changed.id, "corporate", 3, uuid4().hex)
+    await timed.stripe.change(changed.id, "corporate", 3)
     before = await timed.count()
 
     await timed.stripe_server.advance(to="2027-01-31T23:00:00Z")

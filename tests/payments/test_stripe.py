@@ -117,7 +117,7 @@ async def test_a_changed_plan_applies_from_the_next_period(
     stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
     bought = await subscribed(stripe, stripe_server, payer, "corporate", 7)
-    changed = await stripe.change(bought.id, "standard", 1, key())
+    changed = await stripe.change(bought.id, "standard", 1)
     assert changed == replace(bought, product="standard", seats=1)
     assert await stripe.subscription(bought.id) == changed
 
@@ -260,7 +260,7 @@ async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIte
     yield processor.top_up_checkout(payer, 500, key())
     yield processor.plan_checkout(payer, "standard", 1, key())
     yield processor.subscription("sub_1")
-    yield processor.change("sub_1", "standard", 1, key())
+    yield processor.change("sub_1", "standard", 1)
     yield processor.cancel("sub_1", at_period_end=True)
     yield processor.end("sub_1")
     yield processor.offer(PRODUCTS)

@@ -10,7 +10,7 @@ from rota.platform import clock, ids
 from rota.platform.db import Database
 from tests.mcp.conftest import try_to_connect
 from tests.mcp.peers import Peer
-from tests.plans.world import World, events_of, overview, refused
+from tests.plans.world import PAID_AFTER, World, events_of, overview, refused
 from tests.service import Person
 
 BASE = "/api/addons/connect-pass"
@@ -117,7 +117,7 @@ async def test_an_unpaid_pass_continues_for_a_week(b: World) -> None:
     await buy_pass(b, person)
     ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
     await b.stripe_server.decline(await b.customer(person))
-    await b.move_clock(to=ends)
+    await b.move_clock(to=ends + PAID_AFTER)
     assert (await billing(person))["billing"]["status"] == "PAST_DUE"
     assert await has_pass(b, person)
     # The pass ends on time even if no worker has updated it.

@@ -58,3 +58,16 @@ async def test_a_lost_response_does_not_create_a_second_customer(a: World) -> No
     assert (await person.post(*TOP_UP)).status_code == 402
     assert (await person.post(*TOP_UP)).status_code == 200
     assert await customers(a, person) == [await a.customer(person)]
+
+
+async def test_two_members_with_the_same_key_get_checkouts_of_their_own(a: World) -> None:
+    company = await a.company()
+    colleague = await a.colleague(company)
+    await company.post(*TOP_UP)
+    for path, body in (TOP_UP, ("/api/subscriptions/subscribe", {"plan": "corporate", "seats": 5})):
+        key = {"Idempotency-Key": path}
+        responses = [await each.post(path, body, headers=key) for each in (company, colleague)]
+        assert [response.status_code for response in responses] == [200, 200]
+        assert len({response.json()["checkoutUrl"] for response in responses}) == 2
+        again = await company.post(path, body, headers=key)
+        assert again.json() == responses[0].json()

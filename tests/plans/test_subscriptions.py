@@ -3,7 +3,15 @@
 import asyncio
 from datetime import datetime, timedelta
 
-from tests.plans.world import World, events_of, overview, refused, subscription_state, tier_of
+from tests.plans.world import (
+    PAID_AFTER,
+    World,
+    events_of,
+    overview,
+    refused,
+    subscription_state,
+    tier_of,
+)
 from tests.service import Person
 from tests.tasks.world import newcomers
 
@@ -236,6 +244,8 @@ async def test_an_unpaid_renewal_keeps_the_tier_for_the_grace_period(a: World) -
     customer, ends = await a.customer(person), await period_end(person)
     await a.stripe_server.decline(customer)
     await a.move_clock(to=ends)
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    await a.move_clock(to=ends + PAID_AFTER)
     assert await subscription_state(person) == ("PAST_DUE", "STANDARD", "STANDARD")
     await a.move_clock(to=ends + timedelta(days=6, hours=23))
     await a.sweep()
@@ -251,7 +261,7 @@ async def test_an_unpaid_renewal_keeps_the_tier_for_the_grace_period(a: World) -
     await a.move_clock()
     assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     events = await events_of(a, person.user_id)
-    assert events == ["subscription.updated"] * 4
+    assert events == ["subscription.updated"] * 5
 
 
 async def test_an_unpaid_subscription_ends(a: World) -> None:

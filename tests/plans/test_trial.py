@@ -8,7 +8,7 @@ import pytest
 from rota.dev.stack import Stack
 from rota.platform import clock
 from tests.payments.stripe_server import FAILS_LATER_CARD
-from tests.plans.world import World, overview, subscription_state
+from tests.plans.world import PAID_AFTER, World, overview, subscription_state
 
 SUBSCRIBE = "/api/subscriptions/subscribe"
 
@@ -42,7 +42,7 @@ async def test_an_unpaid_trial_ends(world: World) -> None:
     await world.stripe_server.pay(checkout, FAILS_LATER_CARD)
     await world.stripe_server.settled()
     seen = (await overview(person))["subscription"]
-    await world.move_clock(to=datetime.fromisoformat(seen["currentPeriodEnd"]))
+    await world.move_clock(to=datetime.fromisoformat(seen["currentPeriodEnd"]) + PAID_AFTER)
     assert await subscription_state(person) == ("CANCELLED", "BASIC", "BASIC")
     # The processor does not retry the payment.
     await world.sweep()

@@ -29,6 +29,9 @@ from tests.payments.stripe_server import KEY, StripeServer
 from tests.service import Person, Service, environment
 from tests.tasks.world import newcomer
 
+# The invoice of a renewal is a draft for this long. Then it is paid, or the payment fails.
+PAID_AFTER = timedelta(hours=1)
+
 
 @dataclass
 class World:
@@ -113,6 +116,24 @@ class World:
                 role,
             )
         return await self._with_key(account_id, user_id)
+
+    async def colleague(self, company: Person) -> Person:
+        """Another owner of the company, with a key of the company."""
+        user_id = ids.new_uuid()
+        async with self.service.owner() as connection:
+            await connection.execute(
+                """
+                WITH person AS (INSERT INTO users (id, name) VALUES ($1, 'Test'))
+                INSERT INTO accounts (id, kind, name) VALUES ($1, 'personal', 'Test')
+                """,
+                user_id,
+            )
+            await connection.execute(
+                "INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, 'owner')",
+                company.user_id,
+                user_id,
+            )
+        return await self._with_key(company.user_id, user_id)
 
     async def with_new_key(self, person: Person) -> Person:
         """The same account with a new key, which no process has cached yet."""

@@ -12,7 +12,7 @@ from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction, Database
 
 # How soon an unpaid month is checked again.
-RECHECK_AFTER = timedelta(hours=1)
+RECHECK_AFTER = timedelta(minutes=5)
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -41,8 +41,8 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
 
     A new plan starts a new month. If the account used more of the old month than the share of its
     days that passed, the difference counts as used in the new month, because the unused part of
-    the old price is credited toward the new one. An unpaid month starts when it is paid. The rest
-    of a month that is over expires. The account must be locked.
+    the old price is credited toward the new one. An unpaid month starts when it is paid, and until
+    then the old one goes on. The rest of a month that is over expires. The account must be locked.
     """
     balance = await tx.fetchrow(
         """
@@ -54,18 +54,33 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
         tx.account_id,
     )
     same_plan = (balance["tier"], balance["seats"]) == (balance["tier_now"], balance["seats_now"])
-    over = balance["period_ends_at"] is not None and balance["period_ends_at"] <= now
+    over = _is_over(balance["period_anchor"], balance["period_ends_at"], now)
     if same_plan and not over:
         return
     monthly = await allowance_of(tx, balance["tier_now"], balance["seats_now"])
-    if same_plan and not monthly.paid:
+    if not monthly.paid:
+        # Another plan starts a month of its own when it is paid.
         await tx.execute(
-            "UPDATE balances SET period_ends_at = $2 WHERE account_id = $1",
+            """
+            UPDATE balances SET tier = $2, seats = $3, period_ends_at = $4,
+                period_anchor = CASE WHEN $5 THEN period_anchor END
+            WHERE account_id = $1
+            """,
             tx.account_id,
+            balance["tier_now"],
+            balance["seats_now"],
             now + RECHECK_AFTER,
+            same_plan,
         )
         return
     await _start_month(tx, balance, monthly, now, over=over)
+
+
+def _is_over(anchor: datetime | None, ends_at: datetime | None, now: datetime) -> bool:
+    """Whether the month has ended. If the next one is not paid yet, `ends_at` is the next check."""
+    if ends_at is None or ends_at <= now or anchor is None:
+        return ends_at is not None and ends_at <= now
+    return _month_bounds(anchor, ends_at - _MICROSECOND)[1] != ends_at
 
 
 async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:

@@ -1,6 +1,6 @@
 """Balances, usage, top-ups and payments."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Protocol
@@ -20,7 +20,7 @@ from rota.credits.schemas import PatchCreditSettings, TopUp, TopUpResponse
 from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
-from rota.payments.port import Payment, PaymentState, Processor
+from rota.payments.port import Checkout, Payer, Payment, PaymentState, Processor
 from rota.payments.turns import Turns
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
@@ -117,10 +117,12 @@ class Credits:
             stored = await self._idempotency.stored(tx, idempotency_key, request)
             if stored is not None:
                 return stored
-        payer = await self._payers.of(caller)
-        checkout = await self._processor.top_up_checkout(
-            payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
-        )
+
+        def create(payer: Payer) -> Awaitable[Checkout]:
+            key = intent(idempotency_key, OPERATION, caller.user_id, payer, body)
+            return self._processor.top_up_checkout(payer, body.amount_cents, key)
+
+        checkout = await self._payers.checkout(caller, create)
 
         async def response() -> TopUpResponse:
             writing.record("credits.checkout_created", {"amountCents": body.amount_cents})

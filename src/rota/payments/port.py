@@ -23,6 +23,25 @@ class PaymentFailed(ApiError):
     code = "PAYMENT_PROCESSOR_ERROR"
 
 
+class SubscriptionUnknown(PaymentFailed):
+    """The processor has no such subscription, as after a change to another of its accounts."""
+
+    def __init__(self, subscription_id: str) -> None:
+        super().__init__(
+            "The payment processor does not know this subscription. Ask the operator of the "
+            "service."
+        )
+        self.subscription_id = subscription_id
+
+
+class CustomerUnknown(PaymentFailed):
+    """The processor has no such customer. It may have been deleted there."""
+
+    def __init__(self, customer_id: str) -> None:
+        super().__init__("The payment processor does not know this customer. Try again.")
+        self.customer_id = customer_id
+
+
 class PaymentsNotConfigured(PaymentFailed):
     def __init__(self) -> None:
         super().__init__("This service does not take payments. Ask its operator.")
@@ -75,6 +94,12 @@ class Subscription:
     cancel_at_period_end: bool
     # The subscription that this one replaces.
     replaces: str | None
+    # False until the period's invoice is paid. A renewal is paid about an hour after it begins.
+    paid: bool = True
+
+
+# A product and its number of seats.
+PaidPlan = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +166,17 @@ class Processor(Protocol):
 
     async def subscription(self, subscription_id: str) -> Subscription: ...
 
-    async def change(
-        self, subscription_id: str, product: str, seats: int, key: str
-    ) -> Subscription:
+    async def change(self, subscription_id: str, product: str, seats: int) -> Subscription:
         """Changes the product from the next period on. No money moves now."""
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         """Sets or clears the cancellation at the end of the period."""
 
-    async def end(self, subscription_id: str) -> None:
-        """Ends it now and credits the unused time. Has no effect if it has ended."""
+    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
+        """Ends it now and credits the unused time. Has no effect if it has ended.
+
+        `paid_plan` is what the period was paid for, if a lower plan is set for the next one.
+        """
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         """Returns None for an event that is irrelevant here. Raises BadSignature."""
@@ -197,15 +223,13 @@ class NoProcessor:
     async def subscription(self, subscription_id: str) -> Subscription:
         raise PaymentsNotConfigured
 
-    async def change(
-        self, subscription_id: str, product: str, seats: int, key: str
-    ) -> Subscription:
+    async def change(self, subscription_id: str, product: str, seats: int) -> Subscription:
         raise PaymentsNotConfigured
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         raise PaymentsNotConfigured
 
-    async def end(self, subscription_id: str) -> None:
+    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
         raise PaymentsNotConfigured
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:

@@ -6,9 +6,9 @@ without the account belong to another service, and those with another name to an
 """
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Final
 from uuid import UUID
 
 import stripe
@@ -19,13 +19,21 @@ from stripe.params.checkout import SessionCreateParams
 from rota.payments import stripe_payments, stripe_webhook
 from rota.payments.port import (
     Checkout,
+    CustomerUnknown,
+    PaidPlan,
     Payer,
-    PaymentFailed,
     PaymentState,
     Product,
     Status,
     Subscription,
+    SubscriptionUnknown,
     WebhookEvent,
+)
+from rota.payments.stripe_errors import (
+    CheckoutClosed,
+    ProductNotOnSale,
+    SubscriptionForeign,
+    stripe_call,
 )
 from rota.payments.stripe_payments import id_of
 from rota.payments.stripe_webhook import TOP_UP, Names, account_of, names_of
@@ -34,6 +42,8 @@ TIMEOUT_S = 10.0
 RETRIES = 2
 PRICE_CACHE_S = 300.0
 PAGE_SIZE = 100
+# Says whether the period is paid.
+EXPANDED: Final = ["latest_invoice"]
 
 # Every other status means that the subscription has ended.
 STATUSES: Mapping[str, Status] = {
@@ -44,36 +54,6 @@ STATUSES: Mapping[str, Status] = {
 }
 
 log = structlog.get_logger()
-
-
-class CheckoutClosed(PaymentFailed):
-    """The key belongs to an earlier checkout that is paid or has expired."""
-
-    def __init__(self) -> None:
-        super().__init__("This checkout is closed. Start a new one.")
-
-
-class ProductNotOnSale(PaymentFailed):
-    def __init__(self, product: str) -> None:
-        super().__init__(f"The product {product} is not on sale yet. Try again later.")
-        self.product = product
-
-
-class StripeFailed(PaymentFailed):
-    """Stripe did not respond, or refused the request. The log has the details."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The payment processor did not respond or refused the request. Try again later."
-        )
-
-
-class SubscriptionForeign(PaymentFailed):
-    """The subscription belongs to another service that uses the same Stripe account."""
-
-    def __init__(self, subscription_id: str) -> None:
-        super().__init__("The payment processor returned an unknown subscription.")
-        self.subscription_id = subscription_id
 
 
 class Stripe:
@@ -126,7 +106,7 @@ class Stripe:
         params: CustomerCreateParams = {"metadata": self._metadata(account_id)}
         if email:
             params["email"] = email
-        with _stripe_call("customer"):
+        with stripe_call("customer"):
             created = await self._v1.customers.create_async(params, {"idempotency_key": key})
         return created.id
 
@@ -177,57 +157,79 @@ class Stripe:
         params["success_url"] = self._success_url
         params["cancel_url"] = self._cancel_url
         params["customer"] = payer.customer_id
-        with _stripe_call("checkout"):
-            session = await self._v1.checkout.sessions.create_async(
-                params, {"idempotency_key": key}
-            )
+        with stripe_call("checkout"):
+            try:
+                session = await self._v1.checkout.sessions.create_async(
+                    params, {"idempotency_key": key}
+                )
+            except stripe.InvalidRequestError as error:
+                if (error.code, error.param) != ("resource_missing", "customer"):
+                    raise
+                log.error("customer_unknown", customer_id=payer.customer_id)
+                raise CustomerUnknown(payer.customer_id) from error
         if not session.url:
             raise CheckoutClosed
         return Checkout(session.id, session.url)
 
     async def subscription(self, subscription_id: str) -> Subscription:
-        with _stripe_call("subscription"):
-            found = await self._v1.subscriptions.retrieve_async(subscription_id)
+        with stripe_call("subscription"):
+            found = await self._retrieve(subscription_id)
         return self._own_subscription(found)
 
-    async def change(
-        self, subscription_id: str, product: str, seats: int, key: str
-    ) -> Subscription:
-        price = await self._price(product)
-        with _stripe_call("change"):
-            found = await self._v1.subscriptions.retrieve_async(subscription_id)
-            changed = await self._v1.subscriptions.update_async(
-                subscription_id,
-                {
-                    "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
-                    "proration_behavior": "none",
-                    "metadata": {"product": product, **self._cell_metadata},
-                },
-                {"idempotency_key": key},
+    async def _retrieve(self, subscription_id: str) -> stripe.Subscription:
+        try:
+            return await self._v1.subscriptions.retrieve_async(
+                subscription_id, {"expand": EXPANDED}
             )
+        except stripe.InvalidRequestError as error:
+            if error.code != "resource_missing":
+                raise
+            log.error("subscription_unknown", subscription_id=subscription_id)
+            raise SubscriptionUnknown(subscription_id) from error
+
+    async def change(self, subscription_id: str, product: str, seats: int) -> Subscription:
+        price = await self._price(product)
+        with stripe_call("change"):
+            found = await self._retrieve(subscription_id)
+            changed = await self._set_item(found, product, price, seats)
         return self._own_subscription(changed)
+
+    async def _set_item(
+        self, found: stripe.Subscription, product: str, price: str, seats: int
+    ) -> stripe.Subscription:
+        # Without an idempotency key: its old response would not say what is true now.
+        return await self._v1.subscriptions.update_async(
+            found.id,
+            {
+                "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
+                "proration_behavior": "none",
+                "metadata": {"product": product, **self._cell_metadata},
+                "expand": EXPANDED,
+            },
+        )
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
-        with _stripe_call("cancel"):
+        with stripe_call("cancel"):
             changed = await self._v1.subscriptions.update_async(
-                subscription_id, {"cancel_at_period_end": at_period_end}
+                subscription_id, {"cancel_at_period_end": at_period_end, "expand": EXPANDED}
             )
         return self._own_subscription(changed)
 
-    async def end(self, subscription_id: str) -> None:
-        with _stripe_call("end"):
+    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
+        with stripe_call("end"):
             try:
-                found = await self._v1.subscriptions.retrieve_async(subscription_id)
-            except stripe.InvalidRequestError as error:
-                if error.code != "resource_missing":
-                    raise
+                found = await self._retrieve(subscription_id)
+            except SubscriptionUnknown:
                 # Another account at Stripe had it. This one cannot renew it.
-                log.error("subscription_to_end_unknown", subscription_id=subscription_id)
                 return
             if found.status in ("canceled", "incomplete_expired"):
                 return
             # With proration, Stripe also credits invoices that were never paid.
-            paid = found.status == "active"
+            paid = found.status == "active" and _is_paid(found)
+            if paid and paid_plan is not None:
+                # Stripe credits the price that the item has now.
+                product, seats = paid_plan
+                await self._set_item(found, product, await self._price(product), seats)
             try:
                 await self._v1.subscriptions.cancel_async(
                     subscription_id, {"prorate": paid, "invoice_now": paid}
@@ -241,22 +243,24 @@ class Stripe:
         return stripe_webhook.read(body, signature, self._webhook_secrets, self._own)
 
     async def payment(self, payment_id: str) -> PaymentState | None:
-        with _stripe_call("payment"):
+        with stripe_call("payment"):
             return await stripe_payments.find(self._client, payment_id, self._own)
 
     async def payments(
         self, since: datetime, *, changed_since: datetime
     ) -> AsyncIterator[PaymentState]:
-        with _stripe_call("payments"):
+        with stripe_call("payments"):
             async for state in stripe_payments.paid_or_changed(
                 self._client, since, changed_since, self._own
             ):
                 yield state
 
     async def subscriptions(self) -> AsyncIterator[Subscription]:
-        with _stripe_call("subscriptions"):
+        with stripe_call("subscriptions"):
             # Stripe does not list cancelled ones.
-            found = await self._v1.subscriptions.list_async({"limit": PAGE_SIZE})
+            found = await self._v1.subscriptions.list_async(
+                {"limit": PAGE_SIZE, "expand": [f"data.{each}" for each in EXPANDED]}
+            )
             async for subscription in found.auto_paging_iter():
                 mapped = _subscription(subscription, self._own)
                 if mapped and mapped.status != "ended":
@@ -270,7 +274,7 @@ class Stripe:
         return mapped
 
     async def offer(self, products: tuple[Product, ...]) -> None:
-        with _stripe_call("offer"):
+        with stripe_call("offer"):
             for product in products:
                 await self._offer(product)
 
@@ -319,7 +323,7 @@ class Stripe:
         price, until = self._prices.get(product, ("", 0.0))
         if time.monotonic() < until:
             return price
-        with _stripe_call("price"):
+        with stripe_call("price"):
             found = await self._find_price(_lookup_key(product))
         if found is None:
             log.error("stripe_price_missing", product=product)
@@ -330,24 +334,6 @@ class Stripe:
     async def _find_price(self, lookup_key: str) -> stripe.Price | None:
         found = await self._v1.prices.list_async({"lookup_keys": [lookup_key], "active": True})
         return next(iter(found.data), None)
-
-
-@contextmanager
-def _stripe_call(operation: str) -> Iterator[None]:
-    """Logs every failure of Stripe and raises a PaymentFailed without its details."""
-    try:
-        yield
-    except stripe.StripeError as error:
-        log.warning(
-            "stripe_failed",
-            operation=operation,
-            kind=type(error).__name__,
-            status=error.http_status,
-            code=error.code,
-            request_id=error.request_id,
-            reason=error.user_message,
-        )
-        raise StripeFailed from error
 
 
 def _lookup_key(product: str) -> str:
@@ -373,7 +359,15 @@ def _subscription(found: stripe.Subscription, own: Names) -> Subscription | None
         period_end=datetime.fromtimestamp(item.current_period_end, UTC),
         cancel_at_period_end=found.cancel_at_period_end,
         replaces=metadata.get("replaces"),
+        paid=_is_paid(found),
     )
+
+
+def _is_paid(found: stripe.Subscription) -> bool:
+    """Whether the last invoice is settled. That of a renewal is a draft for about an hour, while
+    the subscription is already active in its new period."""
+    invoice = found.latest_invoice
+    return not (isinstance(invoice, stripe.Invoice) and invoice.status in ("draft", "open"))
 
 
 def _product(price: stripe.Price) -> str | None:

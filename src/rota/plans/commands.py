@@ -1,5 +1,6 @@
 """`rota admin payments`: sets up the payment processor and compares its records with ours."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rota.credits.money import usd
-from rota.payments.port import Processor, Product
+from rota.payments.port import PaymentFailed, Processor, Product
 from rota.plans.reconcile import Difference, Reconciliation
 from rota.platform import ids
 
@@ -65,7 +66,9 @@ async def reconcile_command(
     if apply:
         for difference in found:
             if difference.repair is not None:
-                await difference.repair()
+                with contextlib.suppress(PaymentFailed):
+                    # It remains, and is shown as one to check.
+                    await difference.repair()
         remaining_ids = {d.id async for d in reconciliation.differences(since)}
         remaining = [difference for difference in found if difference.id in remaining_ids]
     if as_json:

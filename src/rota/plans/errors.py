@@ -42,6 +42,14 @@ class ConcurrentChange(Conflict):
         super().__init__("The subscription has just changed. Send the request again.")
 
 
+class PeriodEnding(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The period of the subscription ends in a moment. Send the request again in a few "
+            "minutes."
+        )
+
+
 class SeatsBelowMembers(Conflict):
     def __init__(self, seats: int, members: int) -> None:
         super().__init__(

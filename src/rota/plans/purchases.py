@@ -1,13 +1,14 @@
 """Buys, changes, cancels and resumes plans and the add-on."""
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.credits.payers import Payers
 from rota.payments.intents import intent
-from rota.payments.port import CONNECT_PASS, Processor
+from rota.payments.port import CONNECT_PASS, Checkout, Payer, Processor
 from rota.plans import queries, schemas
 from rota.plans.errors import (
     AlreadyCancelled,
@@ -18,6 +19,7 @@ from rota.plans.errors import (
     NotSubscribed,
     PassAlreadyBought,
     PaymentOutstanding,
+    PeriodEnding,
     SeatsBelowMembers,
     SubscriptionEnded,
 )
@@ -42,6 +44,8 @@ from rota.platform.idempotency import Idempotency, Outcome
 
 SUBSCRIBE = "POST /api/subscriptions/subscribe"
 CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
+# A change that takes longer than this would change the next period, which was not paid for.
+CLOSING = timedelta(minutes=2)
 
 
 class Purchases:
@@ -88,15 +92,19 @@ class Purchases:
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
-        payer = await self._payers.of(caller)
-        checkout = await self._processor.plan_checkout(
-            payer,
-            requested.name,
-            requested.seats,
-            intent(key, SUBSCRIBE, payer, requested, live and live.processor_id),
-            replaces=live.processor_id if live else None,
-            trial_days=self._trial_days if trial else 0,
-        )
+        replaces = live.processor_id if live else None
+
+        def create(payer: Payer) -> Awaitable[Checkout]:
+            return self._processor.plan_checkout(
+                payer,
+                requested.name,
+                requested.seats,
+                intent(key, SUBSCRIBE, caller.user_id, payer, requested, replaces),
+                replaces=replaces,
+                trial_days=self._trial_days if trial else 0,
+            )
+
+        checkout = await self._payers.checkout(caller, create)
         response = CheckoutResponse(
             checkout_url=checkout.url,
             plan=requested.name.upper(),
@@ -130,21 +138,23 @@ class Purchases:
 
     async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
         """Changes the plan from the next period on: to a lower one, or back to the current one."""
-        account_id = caller.account_id
 
         async def work(tx: AccountTransaction) -> LowerPlanResponse:
             current = await self._plans.find(tx, PLAN)
+            if current is None or not current.live:
+                raise ConcurrentChange
+            # The next period may have begun, with another plan.
+            current = await self._plans.reported(current)
             if current is None or not current.live:
                 raise ConcurrentChange
             seats = await members.seats(tx)
             requested = self._requested_plan(caller, body, current, seats.taken)
             if order(requested, self._tiers.position) > self._order(current):
                 raise ConcurrentChange
+            if current.period_end - clock.now() < CLOSING:
+                raise PeriodEnding
             reported = await self._processor.change(
-                current.processor_id,
-                requested.name,
-                requested.seats,
-                intent(key, SUBSCRIBE, account_id, requested, current.processor_id),
+                current.processor_id, requested.name, requested.seats
             )
             state = await self._plans.apply(tx, reported)
             assert state is not None
@@ -169,11 +179,12 @@ class Purchases:
             current = await self._plans.find(tx, PASS)
         if current is not None and current.live:
             raise PassAlreadyBought(current)
-        payer = await self._payers.of(caller)
-        requested = Plan(CONNECT_PASS, 1)
-        checkout = await self._processor.plan_checkout(
-            payer, requested.name, requested.seats, intent(key, CHECKOUT_PASS, payer)
-        )
+
+        def create(payer: Payer) -> Awaitable[Checkout]:
+            used_key = intent(key, CHECKOUT_PASS, caller.user_id, payer)
+            return self._processor.plan_checkout(payer, CONNECT_PASS, 1, used_key)
+
+        checkout = await self._payers.checkout(caller, create)
         response = PassCheckoutResponse(checkout_url=checkout.url)
         return await self._store(caller, key, request, response)
 

@@ -13,7 +13,13 @@ from rota.accounts import queries as accounts
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
-from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
+from rota.payments.port import (
+    CONNECT_PASS,
+    PaymentFailed,
+    Processor,
+    Subscription,
+    SubscriptionUnknown,
+)
 from rota.payments.turns import Busy, Turns
 from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
@@ -21,6 +27,7 @@ from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
 from rota.platform import clock, ids
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction, Database
+from rota.platform.errors import RateLimited
 
 log = structlog.get_logger()
 
@@ -104,7 +111,9 @@ class Plans:
         now = clock.now()
         outcome = next_state(current, reported, now, self._grace, self._tiers.position)
         for replaced_id in outcome.end:
-            payload = {"subscriptionId": replaced_id}
+            payload: dict[str, Any] = {"subscriptionId": replaced_id}
+            if current and current.next_plan and current.processor_id == replaced_id:
+                payload |= {"paidPlan": current.plan.name, "paidSeats": current.plan.seats}
             await outbox.put(tx, Instruction(tx.account_id, END, None, payload))
         state = outcome.state
         if state is None:
@@ -168,8 +177,8 @@ class Plans:
             try:
                 answered = await self._update_due(row, ask_processor=failures < MAX_FAILURES)
                 failures = 0 if answered else failures + 1
-            except Busy:
-                continue  # Another worker is updating it.
+            except (Busy, RateLimited):
+                continue  # Another request or worker is updating it.
             except Exception:
                 # A failure must not delay the other subscriptions.
                 subscription_id = row.state.processor_id
@@ -190,6 +199,8 @@ class Plans:
                 try:
                     reported = await self._processor.subscription(row.state.processor_id)
                     answered = True
+                except SubscriptionUnknown:
+                    answered = True
                 except PaymentFailed as error:
                     log.warning("processor_unavailable", error=error.message)
             await queries.lock_account(tx)
@@ -199,7 +210,9 @@ class Plans:
 
     async def _end(self, instruction: Instruction) -> Reschedule | None:
         """Ends a subscription that another one has replaced."""
-        await self._processor.end(instruction.payload["subscriptionId"])
+        payload = instruction.payload
+        paid_plan = (payload["paidPlan"], payload["paidSeats"]) if "paidPlan" in payload else None
+        await self._processor.end(payload["subscriptionId"], paid_plan)
         return None
 
     async def has_pass(self, tx: AccountReader) -> bool:
@@ -210,6 +223,12 @@ class Plans:
             return True
         state = await self.find(tx, PASS)
         return state is not None and state.entitled
+
+    async def reported(self, current: State) -> State | None:
+        """The subscription as the processor has it now. Nothing is saved, and nothing locked."""
+        reported = await self._processor.subscription(current.processor_id)
+        now = clock.now()
+        return next_state(current, reported, now, self._grace, self._tiers.position).state
 
     async def find(self, tx: AccountReader, product: ProductKind) -> State | None:
         """The subscription at this moment, even if a sweep has not updated it yet."""

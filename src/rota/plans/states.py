@@ -47,7 +47,7 @@ class State:
     cancel_at_period_end: bool = False
     # The lower plan that starts with the next period.
     next_plan: Plan | None = None
-    # The start of the first unpaid period.
+    # The start of the first unpaid period. It can be ACTIVE: its payment may not be due yet.
     unpaid_since: datetime | None = None
     trial_end: datetime | None = None
     # The processor's IDs of the subscriptions that it replaced.
@@ -106,7 +106,7 @@ def _from_processor(current: State | None, reported: Subscription, position: Pos
         plan, next_plan = current.plan, plan
     status = _STATUSES[reported.status]
     unpaid_since = None
-    if status == "PAST_DUE":
+    if status == "PAST_DUE" or (status == "ACTIVE" and not reported.paid):
         unpaid_since = reported.period_start
         if current and current.unpaid_since:
             unpaid_since = min(unpaid_since, current.unpaid_since)

@@ -10,6 +10,8 @@ DAY_S = 86_400
 # A failed payment is retried after this many days. Then the subscription ends.
 RETRY_DAYS = (1, 3, 5, 7)
 GIVE_UP_DAYS = 21
+# The invoice of a renewal is a draft for this long. Then the customer is charged.
+DRAFT_S = 3_600
 LIVE = ("trialing", "active", "past_due")
 
 
@@ -138,6 +140,8 @@ class Billing:
 
     def _due(self, subscription: Object) -> tuple[int, Object]:
         invoice = self._latest_invoice(subscription)
+        if invoice["status"] == "draft":
+            return invoice["created"] + DRAFT_S, subscription
         if invoice["status"] == "open":
             give_up_at = invoice["created"] + GIVE_UP_DAYS * DAY_S
             return invoice["next_payment_attempt"] or give_up_at, subscription
@@ -146,7 +150,10 @@ class Billing:
     def _process(self, subscription: Object) -> None:
         self._store.dirty = True
         invoice = self._latest_invoice(subscription)
-        if invoice["status"] == "open":
+        if invoice["status"] == "draft":
+            invoice["status"] = "open"
+            self._attempt(subscription, invoice)
+        elif invoice["status"] == "open":
             if invoice["next_payment_attempt"]:
                 self._attempt(subscription, invoice)
             else:
@@ -161,10 +168,11 @@ class Billing:
         for item in subscription["items"]["data"]:
             item["current_period_start"] = start
             item["current_period_end"] = period_end(subscription["billing_cycle_anchor"], start)
-        invoice = self._invoice(subscription, "subscription_cycle")
-        self._attempt(subscription, invoice, renewal=True)
+        self._invoice(subscription, "subscription_cycle")["status"] = "draft"
+        subscription["status"] = "active"
+        self._emit("customer.subscription.updated", subscription)
 
-    def _attempt(self, subscription: Object, invoice: Object, *, renewal: bool = False) -> None:
+    def _attempt(self, subscription: Object, invoice: Object) -> None:
         """Charges the customer, or schedules the next attempt."""
         declined = bool(invoice["amount_due"]) and self._store.declining.get(invoice["customer"])
         before = subscription["status"]
@@ -182,7 +190,7 @@ class Billing:
         else:
             subscription["status"] = "active"
             self._paid(invoice)
-        if renewal or subscription["status"] != before:
+        if subscription["status"] != before:
             self._emit("customer.subscription.updated", subscription)
 
     def _paid(self, invoice: Object) -> None:
