@@ -13,6 +13,8 @@ from rota.rules import conditions
         ({"const": 1}, [1], [1.0, True, "1", None, 2]),
         ({"const": None}, [None], [0, "", False]),
         ({"const": {"a": [1, {"b": 2}]}}, [{"a": [1, {"b": 2}]}], [{"a": [1, {"b": 3}]}, {}]),
+        ({"const": 0.0}, [0.0], [0, -0.0, False]),
+        ({"const": [1, [2]]}, [[1, [2]]], [[1, [2.0]], [1], [1, [2], 3], {"0": 1}]),
         ({"enum": ["low", 2]}, ["low", 2], ["Low", "2", True, ["low"]]),
         ({"min": 1, "max": 5}, [1, 5, 2.5], [0, 5.001, 6, True, "3", None, [3], 10**400]),
         ({"min": 1}, [1, 10**30], [0.99, -1, False]),
@@ -39,6 +41,18 @@ def test_only_any_covers_an_argument_that_is_absent() -> None:
     assert conditions.cover({"x": {"any": True}}, {})
     for condition in ({"const": None}, {"enum": [None]}, {"min": 0}):
         assert not conditions.cover({"x": condition}, {})
+
+
+def test_deeply_nested_arguments_are_compared() -> None:
+    def nested(innermost: int) -> Any:
+        value: Any = innermost
+        for _ in range(5_000):
+            value = [{"a": value}]
+        return value
+
+    made = conditions.exactly({"x": nested(1)})
+    assert conditions.cover(made, {"x": nested(1)})
+    assert not conditions.cover(made, {"x": nested(2)})
 
 
 SCHEMA = {

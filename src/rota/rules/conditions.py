@@ -7,7 +7,6 @@ an argument that the rule does not name is not covered.
 from collections.abc import Mapping
 from typing import Any
 
-from rota.platform.canonical import canonical_json
 from rota.platform.strict import unknown
 
 
@@ -55,5 +54,25 @@ def _holds(condition: Mapping[str, Any], value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """As JSON: 1 is neither true nor 1.0."""
-    return canonical_json(one) == canonical_json(other)
+    """As JSON: 1 is neither true nor 1.0, and 0.0 is not -0.0.
+
+    Rules can have many thousands of values, so they are not written as JSON to compare them. No
+    recursion, because the arguments of a model can be nested deeply.
+    """
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        kind = type(one)
+        if kind is not type(other):
+            return False
+        if kind is dict:
+            if one.keys() != other.keys():
+                return False
+            pairs += [(each, other[name]) for name, each in one.items()]
+        elif kind is list:
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif one != other or (one == 0 and str(one) != str(other)):
+            return False
+    return True

@@ -17,6 +17,15 @@ class TooManyRules(Conflict):
         )
 
 
+class RulesTooLarge(Conflict):
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"With this rule, the conditions of the account's rules in force have {size} bytes as "
+            f"JSON. The limit is {limit}. Delete a rule that is not needed, or make this one "
+            "smaller: use min and max or any instead of long values."
+        )
+
+
 class InvalidRule(ValidationFailed):
     """One field is wrong."""
 

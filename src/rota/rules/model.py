@@ -8,6 +8,10 @@ from uuid import UUID
 
 from rota.platform import ids, json
 
+# The conditions of all rules in force of an account, as JSON. Older accounts can have more: of one
+# tool and agent, only this much is read, because a worker reads it for each call.
+MAX_BYTES_IN_FORCE = 256 * 1024
+
 RuleState = Literal["active", "used", "expired", "revoked", "void"]
 
 

@@ -48,12 +48,16 @@ async def count(tx: AccountReader) -> int:
     return found
 
 
-async def count_in_force(tx: AccountReader) -> int:
-    found: int = await tx.fetchval(
-        f"SELECT count(*) FROM rules WHERE account_id = $1 AND {_IN_FORCE}",  # noqa: S608
+async def size_in_force(tx: AccountReader) -> tuple[int, int]:
+    """How many rules are in force, and how many bytes their conditions have."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT count(*) AS number, coalesce(sum(octet_length(arguments)), 0)::bigint AS bytes
+        FROM rules WHERE account_id = $1 AND {_IN_FORCE}
+        """,  # noqa: S608
         tx.account_id,
     )
-    return found
+    return row["number"], row["bytes"]
 
 
 async def find(tx: AccountReader, rule_id: UUID) -> Rule | None:
@@ -65,18 +69,29 @@ async def find(tx: AccountReader, rule_id: UUID) -> Rule | None:
     return Rule(**row) if row else None
 
 
-async def in_force(tx: AccountReader, server_id: UUID, tool: str, agent: str) -> Sequence[Rule]:
-    """The rules that may cover a call of the tool, those that expire first at the top."""
+async def in_force(
+    tx: AccountReader, server_id: UUID, tool: str, agent: str, agent_version: int, max_bytes: int
+) -> Sequence[Rule]:
+    """The rules that may cover a call of the tool, those that expire first at the top.
+
+    The oldest of them, whose conditions have at most this many bytes together.
+    """
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM rules
-        WHERE account_id = $1 AND server_id = $2 AND tool = $3 AND agent = $4 AND {_IN_FORCE}
-        ORDER BY expires_at, id
+        SELECT {_COLUMNS} FROM (
+            SELECT {_COLUMNS}, sum(octet_length(arguments)) OVER (ORDER BY id) AS bytes
+            FROM rules
+            WHERE account_id = $1 AND server_id = $2 AND tool = $3 AND agent = $4
+              AND agent_version = $5 AND {_IN_FORCE}
+        ) AS oldest_first
+        WHERE bytes <= $6 ORDER BY expires_at, id
         """,  # noqa: S608
         tx.account_id,
         server_id,
         tool,
         agent,
+        agent_version,
+        max_bytes,
     )
     return [Rule(**row) for row in rows]
 

@@ -38,7 +38,8 @@ def rule_routes(rules: Rules) -> APIRouter:
         review. It is bound to the revision of the server, the accepted definition of the tool and
         the version of the agent, and void when one of them changes.
 
-        A use is counted when a call starts. An account has at most 1,000 rules in force (409).
+        A use is counted when a call starts. An account has at most 1,000 rules in force, and their
+        conditions have at most 256 KiB together (409).
         """
         return respond(await rules.create(caller, body, idempotency_key))
 

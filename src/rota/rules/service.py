@@ -24,9 +24,10 @@ from rota.rules.errors import (
     InvalidRule,
     ReviewOutdated,
     RuleNotFound,
+    RulesTooLarge,
     TooManyRules,
 )
-from rota.rules.model import Rule
+from rota.rules.model import MAX_BYTES_IN_FORCE, Rule
 from rota.rules.schemas import CreateRule, ReviewedCall, RuleResponse
 from rota.rules.use import surroundings
 from rota.tasks import queries as tasks
@@ -69,7 +70,7 @@ class Rules:
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
 
             async def work() -> RuleResponse:
-                # The lock makes the count exact, and the right to approve that of now.
+                # The lock makes the counts exact, and the right to approve that of now.
                 await journal.lock_account(tx)
                 await review_checks.check_approver(tx)
                 rule = await self._create(tx, caller, body)
@@ -95,14 +96,18 @@ class Rules:
         shapers = shapers_of(tool.acceptance, server.shaped_by)
         if caller.user_id in shapers and (await accounts.policy(tx)).second_person:
             raise AcceptedToolOfRule
-        if await queries.count_in_force(tx) >= MAX_RULES:
+        number, size = await queries.size_in_force(tx)
+        if number >= MAX_RULES:
             raise TooManyRules(MAX_RULES)
         schema = (tool.accepted or {}).get("inputSchema") or {}
         if (wrong := conditions.never_hold(subject.arguments, schema)) is not None:
             raise InvalidRule(f"arguments.{wrong[0]}", wrong[1])
         arguments = canonical_json(subject.arguments)
-        if len(arguments.encode()) > MAX_CONDITIONS_BYTES:
+        own_size = len(arguments.encode())
+        if own_size > MAX_CONDITIONS_BYTES:
             raise InvalidRule("arguments", f"must be at most {MAX_CONDITIONS_BYTES} bytes as JSON")
+        if size + own_size > MAX_BYTES_IN_FORCE:
+            raise RulesTooLarge(size + own_size, MAX_BYTES_IN_FORCE)
         assert tool.accepted_hash is not None
         rule = Rule(
             id=ids.new_uuid(),

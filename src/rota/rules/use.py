@@ -4,7 +4,8 @@ A rule stands for an approval by the user who made it. So it works only while th
 and where a second person is required, not for what the user shaped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from rota.mcp import queries as mcp
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.rules import conditions, queries
-from rota.rules.model import Rule, Surroundings
+from rota.rules.model import MAX_BYTES_IN_FORCE, Rule, Surroundings
 from rota.tasks import shaping, trees
 from rota.tasks.model import Task
 
@@ -39,29 +40,38 @@ async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> Surroundings
     )
 
 
-async def covering(
-    tx: AccountReader, task: Task, server_id: str, tool: str, arguments: dict[str, Any]
-) -> list[Rule]:
-    """The rules that approve this call of the task's run now. The account must be locked.
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A rule that approves calls of a task's run, if their arguments meet its conditions."""
+
+    rule: Rule
+    # Read once, because an answer can have many calls.
+    conditions: Mapping[str, Mapping[str, Any]]
+
+    def covers(self, arguments: Mapping[str, Any]) -> bool:
+        return conditions.cover(self.conditions, arguments)
+
+
+async def usable(tx: AccountReader, task: Task, server_id: str, tool: str) -> list[Usable]:
+    """The rules that can approve calls of the tool in the task's run now. The account must be
+    locked.
 
     None in a fork or below one, where a person approves each call that writes.
     """
     row_id = ids.from_wire("mcp", server_id)
-    if row_id is None or task.agent is None:
+    if row_id is None or task.agent is None or task.agent_version is None:
         return []
-    found = [
-        rule
-        for rule in await queries.in_force(tx, row_id, tool, task.agent)
-        if rule.agent_version == task.agent_version and conditions.cover(rule.conditions, arguments)
-    ]
+    found = await queries.in_force(
+        tx, row_id, tool, task.agent, task.agent_version, MAX_BYTES_IN_FORCE
+    )
     if not found or await trees.belongs_to_fork(tx, task):
         return []
     now = await surroundings(tx, found)
     found = [rule for rule in found if now.why_void(rule) is None]
-    if not found or not (await accounts.policy(tx)).second_person:
-        return found
-    shaped = await _shapers(tx, task, row_id, tool)
-    return [rule for rule in found if rule.created_by not in shaped]
+    if found and (await accounts.policy(tx)).second_person:
+        shaped = await _shapers(tx, task, row_id, tool)
+        found = [rule for rule in found if rule.created_by not in shaped]
+    return [Usable(rule, rule.conditions) for rule in found]
 
 
 async def _shapers(tx: AccountReader, task: Task, server_id: UUID, tool: str) -> set[UUID]:
@@ -83,7 +93,10 @@ async def use(
 ) -> Rule | None:
     """Counts a use of a rule that approves the call, which starts in this transaction. None if
     there is none."""
-    for rule in await covering(tx, task, server_id, tool, arguments):
+    for each in await usable(tx, task, server_id, tool):
+        if not each.covers(arguments):
+            continue
+        rule = each.rule
         uses = await queries.use(tx, rule.id)
         if uses is not None:
             data = {"ruleId": ids.to_wire("rule", rule.id), "call": call, "uses": uses}

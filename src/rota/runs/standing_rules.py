@@ -5,6 +5,7 @@ rule is counted and the approval is stored, in the transaction that marks the ca
 rule covers it by then, a gate opens.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ async def covered_calls(
 ) -> dict[int, Rule]:
     """The calls that a rule covers now, by their numbers from 1. Not more than it has uses left."""
     found: dict[int, Rule] = {}
+    usable: dict[tuple[str, str], list[rules.Usable]] = {}
     promised: Counter[UUID] = Counter()
     for number, call in enumerate(calls, 1):
         if not call.gated:
@@ -36,8 +38,19 @@ async def covered_calls(
         server = tools[model_name(call.server, call.name)].server_revision
         if server is None:
             continue
-        covering = await rules.covering(tx, task, server[0], call.name, call.arguments)
-        rule = next((each for each in covering if each.uses_left > promised[each.id]), None)
+        tool = server[0], call.name
+        if tool not in usable:
+            usable[tool] = await rules.usable(tx, task, *tool)
+        # Other work of the process goes on between two comparisons with many conditions.
+        await asyncio.sleep(0)
+        rule = next(
+            (
+                each.rule
+                for each in usable[tool]
+                if each.rule.uses_left > promised[each.rule.id] and each.covers(call.arguments)
+            ),
+            None,
+        )
         if rule is not None:
             found[number] = rule
             promised[rule.id] += 1
