@@ -93,3 +93,10 @@ def field_floods(schema: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any
             f"{name} is an object of 9,000 wrong fields",
             {name: {str(i): [] for i in range(9_000)}},
         )
+        # Names that are similar to known ones take the longest to describe.
+        unknown = {f"{known[:7]}{i}": 0 for i, known in enumerate(("maximum", "name", "const") * 6)}
+        yield f"{name} is 500 objects of unknown fields", {name: [unknown] * 500}
+        yield (
+            f"{name} is an object of 500 objects of unknown fields",
+            {name: {str(i): unknown for i in range(500)}},
+        )

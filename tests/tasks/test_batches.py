@@ -138,6 +138,31 @@ async def test_a_body_that_is_not_valid_creates_nothing(board: Service) -> None:
     assert (await person.get("/api/tasks")).json()["total"] == 0
 
 
+async def test_the_first_wrong_tasks_of_a_batch_are_described(board: Service) -> None:
+    person = await newcomer(board)
+
+    async def wrong(tasks: list[Any]) -> list[tuple[str, str]]:
+        response = await batch(person, tasks)
+        assert_error(response, 400, "VALIDATION_ERROR")
+        details = response.json()["error"]["details"]
+        return [(each["field"], each["message"]) for each in details]
+
+    valid = {"name": "x"}
+    assert await wrong(
+        [valid, {"name": "", "agnet": AGENT, "priority": 11}, valid, {"name": ["x"]}, 1, valid]
+    ) == [
+        ("tasks.1.name", "must have at least 1 character"),
+        ("tasks.1.priority", "must be at most 10.0"),
+        ("tasks.1.agnet", "Unknown field. Did you mean `agent`?"),
+        ("tasks.3.name", "must be a string"),
+        ("tasks.4", "must be an object"),
+    ]
+    many = await wrong([valid, {}] * 600)
+    assert [field for field, _ in many] == [f"tasks.{n}.name" for n in range(1, 41, 2)]
+    # Without the first task, which is wrong, there would still be too many.
+    assert await wrong([{}] + [valid] * 1_001) == [("tasks.0.name", "Field required")]
+
+
 async def test_a_batch_needs_the_scope_tasks_write(board: Service) -> None:
     (person,) = await newcomers(board, scopes=("tasks:read",))
     assert (await batch(person, [{"name": "x"}])).status_code == 403

@@ -4,7 +4,7 @@ import builtins
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import FailFast, Field, model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
@@ -102,6 +102,7 @@ class CreateRule(Body):
         Annotated[str, Field(max_length=64)] | None,
         doc("The name of the agent. Required without `fromReview`.", examples.AGENT),
     ] = None
+    # FailFast: wrong conditions take longer to describe than to send.
     arguments: Annotated[
         Annotated[dict[Annotated[str, Field(max_length=200)], Condition], Field(max_length=100)]
         | None,
@@ -110,6 +111,7 @@ class CreateRule(Body):
             "without `fromReview`.",
             _CONDITIONS,
         ),
+        FailFast(),
     ] = None
     expires_at: Annotated[
         BodyTimestamp, doc("When the rule ends. A time in the future.", "2099-01-31T12:00:00Z")

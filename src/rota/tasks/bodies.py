@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from rota.agents.fields import MAX_SCHEMA_BYTES, check_output_schema
@@ -16,6 +16,7 @@ from rota.platform.http.schemas import (
     example_of,
     resource_of,
 )
+from rota.platform.strict import FIRST_ERRORS
 from rota.tasks.schemas import (
     INPUT,
     MAX_TEXT,
@@ -200,6 +201,8 @@ class CreateTasks(Body):
             min_length=1,
             max_length=1_000,
         ),
+        FailFast(),
+        FIRST_ERRORS,
     ]
 
 
