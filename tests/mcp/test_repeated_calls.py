@@ -1,8 +1,11 @@
 """A call with an Idempotency-Key reaches the tool at most once, however often it is sent."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import httpx
@@ -12,6 +15,8 @@ from rota.mcp.health import Health
 from rota.mcp.tool_calls import ToolCalls
 from rota.platform import clock
 from rota.platform.connection_shares import ShareExceeded
+from rota.platform.pace import Pace
+from tests.mcp import hostile
 from tests.mcp.conftest import accept, connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service
@@ -162,6 +167,76 @@ async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Pe
     await accept(person, server, "fresh")
     assert (await call(person, server, "fresh", key="404")).status_code == 200
     assert [name for name, _ in peer.calls] == ["add", "note", "add", "fail", "fresh"]
+
+
+class LosesItsSession:
+    """A server that was restarted, so that it does not run the first call in the old session."""
+
+    def __init__(self) -> None:
+        self.restarted = False
+        # What the restart changes, if anything.
+        self.tools = [{"name": "t", "inputSchema": {"type": "object"}}]
+        self.tools_then = self.tools
+        self.calls = 0
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator[str]:
+        handle = hostile.mcp_handler(initialize=self._initialize, list=self._list, call=self._call)
+        async with hostile.served(handle) as url:
+            yield url
+
+    async def _initialize(self, message: dict[str, Any], writer: hostile.Writer) -> None:
+        body = hostile.result(message, hostile.INITIALIZED)
+        length = f"Content-Length: {len(body)}"
+        writer.write(hostile.head("application/json", "Mcp-Session-Id: one", length) + body)
+
+    async def _list(self, message: dict[str, Any], writer: hostile.Writer) -> None:
+        tools = self.tools_then if self.restarted else self.tools
+        await hostile.answer(message, writer, {"tools": tools})
+
+    async def _call(self, message: dict[str, Any], writer: hostile.Writer) -> None:
+        if not self.restarted:
+            self.restarted = True
+            writer.write(hostile.head(status="404 Not Found"))
+            return
+        self.calls += 1
+        await hostile.answer(message, writer, {"content": []})
+
+
+@pytest.mark.parametrize("then", ["changed", "gone", "busy", "the same"])
+async def test_a_call_in_a_lost_session_that_is_not_made_in_a_new_one_can_be_repeated(
+    person: Person, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    lost = LosesItsSession()
+    wait = Pace.wait
+
+    async def busy(self: Pace, account_id: UUID, *cpu_s: float) -> None:
+        if lost.restarted:
+            self.refuse(account_id)
+        await wait(self, account_id, *cpu_s)
+
+    if then == "changed":
+        lost.tools_then = [lost.tools[0] | {"description": "Does something else."}]
+    elif then == "gone":
+        lost.tools_then = [lost.tools[0] | {"name": "other"}]
+    async with lost.serve() as url:
+        server = await connect(person, url)
+        with monkeypatch.context() as patch:
+            if then == "busy":
+                patch.setattr(Pace, "wait", busy)
+            first = await call(person, server, "t")
+        expected = {"changed": 409, "gone": 404, "busy": 429, "the same": 200}
+        assert first.status_code == expected[then], first.text
+        assert lost.calls == (then == "the same")
+        if then == "gone":
+            lost.tools_then = lost.tools
+            await person.post(f"/api/mcp/{server['id']}/ping")
+        elif then == "changed":
+            assert (await accept(person, server, "t")).status_code == 200
+        again = await call(person, server, "t")
+    assert again.status_code == 200, again.text
+    assert ("Idempotent-Replayed" in again.headers) == (then == "the same")
+    assert lost.calls == 1
 
 
 async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(

@@ -85,7 +85,7 @@ class ToolCalls:
             response = await self._invoke(caller, server_id, body, before_send)
             outcome = Outcome.success(200, response)
         except Exception as error:
-            if not sent or (isinstance(error, ToolServerFailed) and not error.sent):
+            if not (sent and _may_be_made(error)):
                 # The tool was not called, so the same request can be sent again.
                 async with self._db.write(account_id, user_id, check_member=False) as tx:
                     await self._idempotency.release(tx, idempotency_key)
@@ -200,6 +200,17 @@ class ToolCalls:
     def forget(self, server: Server) -> None:
         """Reads the server again before the next call. To be used whenever it may have changed."""
         self._recent.drop((server.account_id, server.id))
+
+
+def _may_be_made(error: Exception) -> bool:
+    """Whether the tool may have been called, if a call was about to be sent before the error.
+
+    A server that has lost its session does not run the call, which is then repeated in a new one.
+    If that finds a changed tool or that the account is busy, no call is made at all.
+    """
+    if isinstance(error, ToolServerFailed):
+        return error.sent
+    return not isinstance(error, ApiError)
 
 
 async def _check_policy(tx: AccountTransaction, tool: ServerTool) -> None:
