@@ -87,8 +87,10 @@ async def test_the_time_of_waiting_for_people_is_not_working_time(catalog: Servi
     task = await create(person, agent=AGENT)
     await end(person, task, "COMPLETED", took_s=100)
     async with catalog.owner() as connection:
-        # Before the start, while it ran, and one that overlaps the start.
-        for number, (asked_s, decided_s) in enumerate(((-50, -40), (10, 70), (-5, 5))):
+        # Before the start, while it ran, one that overlaps the start, and one that was replaced
+        # after its arguments were edited. Its successor waits since the same time.
+        waits = ((-50, -40), (10, 70), (-5, 5), (10, 60))
+        for number, (asked_s, decided_s) in enumerate(waits):
             await connection.execute(
                 """
                 INSERT INTO reviews (account_id, task_id, number, state, requested_at, expires_at,

@@ -92,7 +92,7 @@ async def statistics(
     """The account's hosted tasks of this agent that were created in this time, apart from forks.
 
     The index by agent finds them. The time in which a task waited for people after its start is
-    not part of its duration.
+    not part of its duration. Reviews can overlap: one that continues another keeps its start.
     """
     row = await tx.fetchrow(
         """
@@ -103,8 +103,13 @@ async def statistics(
               AND forked_from IS NULL
         ), worked AS (
             SELECT cost_micros, extract(epoch FROM took - coalesce((
-                SELECT sum(r.decided_at - greatest(r.requested_at, f.started_at)) FROM reviews r
-                WHERE r.account_id = $1 AND r.task_id = f.id AND r.decided_at > f.started_at
+                SELECT sum(upper(span) - lower(span)) FROM (
+                    SELECT unnest(range_agg(
+                        tstzrange(greatest(r.requested_at, f.started_at), r.decided_at)
+                    )) AS span
+                    FROM reviews r WHERE r.account_id = $1 AND r.task_id = f.id
+                      AND r.decided_at > greatest(r.requested_at, f.started_at)
+                ) AS spans
             ), interval '0')) * 1000 AS ms
             FROM found f WHERE status = 'COMPLETED'
         )
