@@ -4,9 +4,10 @@ import pytest
 from a2a.types import a2a_pb2 as wire
 from a2a.utils.errors import InvalidParamsError, UnsupportedOperationError
 
-from tests.a2a.client import Binding, connected, message, refusal, rest, rpc
+from tests.a2a.client import Binding, Delegate, connected, message, refusal, rest, rpc
 from tests.runs.runner import Runner
 from tests.service import Person, Service
+from tests.tasks.world import patch
 
 
 async def test_pages_continue_after_the_last_task_while_new_ones_come(
@@ -34,10 +35,25 @@ async def test_pages_continue_after_the_last_task_while_new_ones_come(
         assert (await client.list(context_id="theirs")).total_size == 0
 
 
+async def all_pages(client: Delegate, context: str, size: int) -> list[str]:
+    """The tasks of a context, read in pages of this size."""
+    found, token = [], ""
+    while True:
+        page = await client.list(context_id=context, page_size=size, page_token=token)
+        assert len(page.tasks) <= size
+        found += [each.id for each in page.tasks]
+        if not (token := page.next_page_token):
+            return found
+
+
 async def test_a_task_without_a_context_is_a_context_of_its_own(
     runner: Runner, person: Person, key: str, binding: Binding
 ) -> None:
     async with connected(runner.service, key, binding) as client:
+        older = [
+            await client.send(message(text, "writer", approveFirst=True))
+            for text in ("Before", "Just before")
+        ]
         first = await client.send(message("One", "writer", approveFirst=True))
         assert first.context_id == first.id
         more = [
@@ -49,13 +65,14 @@ async def test_a_task_without_a_context_is_a_context_of_its_own(
         found = await client.list(context_id=first.id)
         wanted = [more[1].id, more[0].id, first.id]
         assert ([each.id for each in found.tasks], found.total_size) == (wanted, 3)
-        pages, token = [], ""
-        while True:
-            page = await client.list(context_id=first.id, page_size=1, page_token=token)
-            pages += [each.id for each in page.tasks]
-            if not (token := page.next_page_token):
-                break
-        assert pages == wanted
+        assert await all_pages(client, first.id, 1) == wanted
+        # Older tasks join the context, so its first task is not the last on the list.
+        for each in older:
+            changed = await patch(person, each.id, projectId=first.id)
+            assert changed.status_code == 200, changed.text
+        wanted += [older[1].id, older[0].id]
+        for size in range(1, 7):
+            assert await all_pages(client, first.id, size) == wanted
     assert (await person.get(f"/api/tasks/{first.id}")).json()["task"]["projectId"] is None
     assert (await person.get(f"/api/tasks/{more[0].id}")).json()["task"]["projectId"] == first.id
 

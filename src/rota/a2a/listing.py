@@ -62,12 +62,14 @@ class Listing:
         if (first := await self._first(caller, filters)) is not None:
             total += 1
             if filters.before is None or first.id < filters.before:
+                # Often last, but an older task can have joined the context.
                 tasks.append(first)
+                tasks.sort(key=lambda task: task.id, reverse=True)
         token = _token_of(tasks[size - 1].id) if len(tasks) > size else ""
         return Page(tasks[:size], token, size, total)
 
     async def _first(self, caller: Caller, filters: Filter) -> Task | None:
-        """The task that a context is named after. It is older than all others in the context."""
+        """The task that a context is named after. It has no context of its own."""
         task_id = ids.from_wire("task", filters.project_id) if filters.project_id else None
         if task_id is None:
             return None
