@@ -12,7 +12,7 @@ from rota.auth.queries import personal_access
 from rota.data import queries
 from rota.data.erasing import HISTORY_ATTEMPTS, Erasing
 from rota.events.journal import AccountClosed
-from rota.payments.port import NoProcessor, PaidPlan, PaymentFailed
+from rota.payments.port import NoProcessor, PaymentFailed
 from rota.runs import retention as runs
 from rota.tasks.bodies import CreateTask
 from tests.data.filled import (
@@ -164,7 +164,7 @@ class Down(NoProcessor):
         self.failures = failures
         self.ended: list[str] = []
 
-    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
+    async def end(self, subscription_id: str) -> None:
         if self.failures:
             self.failures -= 1
             raise PaymentFailed("The processor did not respond.")

@@ -118,6 +118,10 @@ class StripeServer:
         """Makes the customer's card fail, or work again."""
         await self._ok("POST", f"/_control/customers/{customer_id}", {"declines": declines})
 
+    async def write_off(self, subscription_id: str) -> None:
+        """Marks the last invoice of a subscription as uncollectible."""
+        await self._ok("POST", f"/_control/subscriptions/{subscription_id}/write_off")
+
     async def refund(self, payment_intent: str, amount_cents: int | None = None) -> dict[str, Any]:
         form = {"payment_intent": payment_intent} | (
             {"amount": str(amount_cents)} if amount_cents else {}

@@ -39,11 +39,38 @@ async def test_a_month_starts_when_its_invoice_is_paid_and_not_before(a: World) 
     await a.move_clock(to=max(ends, first))
     assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     # The invoice is a draft.
-    assert await month_ends(person) - a.now() < PAID_AFTER
+    assert (await bar(person))["resetsAt"] is None
     await a.move_clock(to=ends + PAID_AFTER)
     assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     await a.move_clock(to=a.now() + timedelta(minutes=10))
-    assert await month_ends(person) - a.now() > timedelta(days=25)
+    # The month is the period that was paid.
+    assert await month_ends(person) == await period_end(person) > ends + timedelta(days=25)
+
+
+async def test_a_late_upgrade_gives_one_month_for_one_payment(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    ends = await period_end(person)
+    await month_ends(person)
+    await a.stripe_server.decline(await a.customer(person))
+    await a.move_clock(to=ends + timedelta(days=2))
+    assert (await bar(person))["resetsAt"] is None
+    await a.stripe_server.decline(await a.customer(person), False)
+    await a.buy(person, "advanced")
+    assert (await bar(person))["total"] == 5_000
+    assert await month_ends(person) == await period_end(person) > ends + timedelta(days=30)
+
+
+async def test_a_plan_that_is_bought_again_gives_one_month_for_one_payment(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    ends = await month_ends(person)
+    await person.post("/api/subscriptions/cancel")
+    await a.stripe_server.settled()
+    # Nobody looks at the balance while there is no plan.
+    await a.move_clock(to=ends + timedelta(days=25))
+    await a.buy(person, "standard")
+    assert await month_ends(person) == await period_end(person) > ends + timedelta(days=50)
 
 
 async def test_a_lower_plan_that_is_not_paid_gives_nothing(a: World) -> None:
@@ -99,6 +126,27 @@ async def test_an_upgrade_credits_what_was_paid_although_a_lower_plan_was_schedu
     assert -300_000 <= customer["balance"] < -295_000
 
 
+async def test_an_invoice_that_was_written_off_is_not_paid(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    ends = await month_ends(person)
+    [name] = await a.stripe_statuses(person)
+    await a.stripe_server.decline(await a.customer(person))
+    await a.move_clock(to=ends + PAID_AFTER)
+    assert await subscription_state(person) == ("PAST_DUE", "STANDARD", "STANDARD")
+    await a.stripe_server.write_off(name)
+    await a.stripe_server.settled()
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    await a.move_clock(days=1)
+    assert (await bar(person))["resetsAt"] is None
+    # Nor is anything credited when a higher plan replaces it.
+    await a.stripe_server.decline(await a.customer(person), False)
+    await a.buy(person, "advanced")
+    await a.sweep()
+    customer = await a.stripe_server.api("GET", f"/v1/customers/{await a.customer(person)}")
+    assert customer["balance"] == 0
+
+
 async def test_one_subscription_that_stripe_does_not_know_stops_no_other(a: World) -> None:
     people = [await a.person() for _ in range(5)]
     for person in people:
@@ -121,6 +169,11 @@ async def test_one_subscription_that_stripe_does_not_know_stops_no_other(a: Worl
     done = await a.rota("reconcile", "--apply")
     assert done.exit_code == 1
     assert "sub_gone_" in done.output
+    # In a week, a wrong key would have been corrected.
+    assert (await subscription_state(people[0]))[0] == "ACTIVE"
+    await a.move_clock(to=ends + a.grace)
+    await a.sweep()
+    assert await subscription_state(people[0]) == ("CANCELLED", "BASIC", "BASIC")
     await a.stripe_server.release()
 
 

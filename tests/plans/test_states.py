@@ -78,6 +78,7 @@ def cancelled(state: State, **more: Any) -> State:
 
 ONE_DAY = timedelta(days=1)
 UNPAID_SEEN = seen(status="past_due", **renewed())
+OPEN_SEEN, OPEN = seen(paid=False, **renewed()), known(unpaid_since=END, **renewed())
 TRANSITIONS = [
     # No current state.
     Transition("first payment not complete", None, seen(status="incomplete"), DURING, None),
@@ -146,6 +147,11 @@ TRANSITIONS = [
     # Paid.
     Transition("nothing changed", known(), seen(), DURING, known()),
     Transition("renewed", known(), seen(**renewed()), END + ONE_DAY, known(**renewed())),
+    # The invoice of a renewal is open for an hour, or while a bank takes days for it.
+    Transition("renewed, not paid yet", known(), OPEN_SEEN, END + ONE_DAY, OPEN),
+    Transition("not paid for longer than the grace period", OPEN, OPEN_SEEN, END + GRACE, OPEN),
+    Transition("paid late", OPEN, seen(**renewed()), END + ONE_DAY, known(**renewed())),
+    Transition("payment failed", OPEN, UNPAID_SEEN, END + ONE_DAY, UNPAID),
     Transition("period ends without a report", known(), None, END + ONE_DAY, known()),
     Transition("period ends, not renewed yet", known(), seen(), END + SECOND, known()),
     Transition("renewal not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),

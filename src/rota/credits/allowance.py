@@ -14,6 +14,7 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 # How soon an unpaid month is checked again.
 RECHECK_AFTER = timedelta(minutes=5)
 
+LONGEST_MONTH = timedelta(days=31)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -26,6 +27,8 @@ class MonthlyAllowance:
     paid: bool = True
     # Set during a trial. A trial has no allowance.
     trial_ends_at: datetime | None = None
+    # The period that was paid for. The month is this period, so a payment gives one month.
+    period: tuple[datetime, datetime] | None = None
 
 
 class AllowanceOf(Protocol):
@@ -54,33 +57,26 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
         tx.account_id,
     )
     same_plan = (balance["tier"], balance["seats"]) == (balance["tier_now"], balance["seats_now"])
-    over = _is_over(balance["period_anchor"], balance["period_ends_at"], now)
+    anchor, ends_at = balance["period_anchor"], balance["period_ends_at"]
+    # Without an anchor, the month is over, and the payment for the next one is awaited.
+    awaited = anchor is None and balance["allowance_total"] > 0
+    over = awaited or (ends_at is not None and ends_at <= now)
     if same_plan and not over:
         return
     monthly = await allowance_of(tx, balance["tier_now"], balance["seats_now"])
     if not monthly.paid:
-        # Another plan starts a month of its own when it is paid.
         await tx.execute(
             """
-            UPDATE balances SET tier = $2, seats = $3, period_ends_at = $4,
-                period_anchor = CASE WHEN $5 THEN period_anchor END
+            UPDATE balances SET tier = $2, seats = $3, period_anchor = NULL, period_ends_at = $4
             WHERE account_id = $1
             """,
             tx.account_id,
             balance["tier_now"],
             balance["seats_now"],
             now + RECHECK_AFTER,
-            same_plan,
         )
         return
     await _start_month(tx, balance, monthly, now, over=over)
-
-
-def _is_over(anchor: datetime | None, ends_at: datetime | None, now: datetime) -> bool:
-    """Whether the month has ended. If the next one is not paid yet, `ends_at` is the next check."""
-    if ends_at is None or ends_at <= now or anchor is None:
-        return ends_at is not None and ends_at <= now
-    return _month_bounds(anchor, ends_at - _MICROSECOND)[1] != ends_at
 
 
 async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:
@@ -108,7 +104,7 @@ async def _start_month(
     anchor, period = balance["period_anchor"], balance["period"] + 1
     used = 0
     if not over and anchor is not None:
-        passed = _elapsed_share(balance["allowance_total"], anchor, now)
+        passed = _elapsed_share(balance["allowance_total"], anchor, balance["period_ends_at"], now)
         used = min(total, max(0, balance["allowance_total"] - balance["allowance"] - passed))
     if not over or anchor is None:
         anchor = now
@@ -116,6 +112,8 @@ async def _start_month(
         expiry = Entry("expiry", f"expiry/{period - 1}", allowance=-rest, granted=rest, at=now)
         await add_entry(tx, expiry)
     ends_at = _month_bounds(anchor, now)[1] if total else None
+    if total and monthly.period is not None:
+        anchor, ends_at = monthly.period
     if monthly.trial_ends_at is not None:
         ends_at = max(monthly.trial_ends_at, now + RECHECK_AFTER)
     await tx.execute(
@@ -157,7 +155,9 @@ def _month_bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:
     return clock.months_after(anchor, months), clock.months_after(anchor, months + 1)
 
 
-def _elapsed_share(total_micros: int, anchor: datetime, now: datetime) -> int:
+def _elapsed_share(total_micros: int, anchor: datetime, ends_at: datetime, now: datetime) -> int:
     """The part of a month's total that corresponds to the time that has passed."""
-    start, end = _month_bounds(anchor, now)
+    start, end = anchor, ends_at
+    if end - start > LONGEST_MONTH:
+        start, end = _month_bounds(anchor, now)
     return total_micros * ((now - start) // _MICROSECOND) // ((end - start) // _MICROSECOND)

@@ -24,7 +24,7 @@ def forecast(balance: Balance, spent_micros: int, now: datetime) -> Forecast:
     if balance.allow_overflow or balance.allowance_total == 0:
         topup += balance.topup
     allowance_ends = _end(allowance, spent_micros, now) if balance.allowance_total else None
-    resets_at = balance.period_ends_at
+    resets_at = balance.resets_at
     if allowance_ends and resets_at and allowance_ends >= resets_at:
         allowance_ends = None
     return Forecast(spent_micros, allowance_ends, _end(allowance + topup, spent_micros, now))

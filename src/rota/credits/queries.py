@@ -37,9 +37,16 @@ class Balance:
     allow_overflow: bool
     allowance_total: int
     allowance_used: int
+    # The anchor is None while the next month is not paid: then the end is only the next check.
+    period_anchor: datetime | None
     period_ends_at: datetime | None
     # None if the account wants no event about a low balance.
     alert_below: int | None
+
+    @property
+    def resets_at(self) -> datetime | None:
+        """When the next allowance starts, if that is known."""
+        return self.period_ends_at if self.allowance_total and self.period_anchor else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,8 @@ async def balance(tx: AccountReader) -> Balance:
     row = await tx.fetchrow(
         """
         SELECT allowance, topup, held_allowance, held_topup, spent, owed, outside, entries,
-               allow_overflow, allowance_total, allowance_used, period_ends_at, alert_below
+               allow_overflow, allowance_total, allowance_used, period_anchor,
+               period_ends_at, alert_below
         FROM balances WHERE account_id = $1
         """,
         tx.account_id,

@@ -144,7 +144,11 @@ class UsageBar(Wire):
     status: Annotated[AllowanceStatus, doc("A summary of how much is used.")]
     resets_at: Annotated[
         Timestamp | None,
-        doc("When the next allowance starts. Null without an allowance.", examples.PERIOD_END),
+        doc(
+            "When the next allowance starts. Null without an allowance, and until the next month "
+            "is paid.",
+            examples.PERIOD_END,
+        ),
     ]
 
     @classmethod
@@ -159,7 +163,7 @@ class UsageBar(Wire):
             remaining=total - used,
             percent=percent,
             status=_status(percent),
-            resets_at=balance.period_ends_at if total else None,
+            resets_at=balance.resets_at,
         )
 
 

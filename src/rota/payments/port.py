@@ -98,10 +98,6 @@ class Subscription:
     paid: bool = True
 
 
-# A product and its number of seats.
-PaidPlan = tuple[str, int]
-
-
 @dataclass(frozen=True, slots=True)
 class Payment:
     """A paid top-up."""
@@ -172,11 +168,8 @@ class Processor(Protocol):
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         """Sets or clears the cancellation at the end of the period."""
 
-    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
-        """Ends it now and credits the unused time. Has no effect if it has ended.
-
-        `paid_plan` is what the period was paid for, if a lower plan is set for the next one.
-        """
+    async def end(self, subscription_id: str) -> None:
+        """Ends it now and credits the unused part of what was paid. Can be repeated."""
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         """Returns None for an event that is irrelevant here. Raises BadSignature."""
@@ -229,7 +222,7 @@ class NoProcessor:
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         raise PaymentsNotConfigured
 
-    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
+    async def end(self, subscription_id: str) -> None:
         raise PaymentsNotConfigured
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:

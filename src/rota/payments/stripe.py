@@ -14,13 +14,13 @@ from uuid import UUID
 import stripe
 import structlog
 from stripe.params import CustomerCreateParams
+from stripe.params import SubscriptionUpdateParamsItem as UpdateItem
 from stripe.params.checkout import SessionCreateParams
 
 from rota.payments import stripe_payments, stripe_webhook
 from rota.payments.port import (
     Checkout,
     CustomerUnknown,
-    PaidPlan,
     Payer,
     PaymentState,
     Product,
@@ -191,22 +191,17 @@ class Stripe:
         price = await self._price(product)
         with stripe_call("change"):
             found = await self._retrieve(subscription_id)
-            changed = await self._set_item(found, product, price, seats)
+            # Without an idempotency key: its old response would not say what is true now.
+            changed = await self._v1.subscriptions.update_async(
+                subscription_id,
+                {
+                    "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
+                    "proration_behavior": "none",
+                    "metadata": {"product": product, **self._cell_metadata},
+                    "expand": EXPANDED,
+                },
+            )
         return self._own_subscription(changed)
-
-    async def _set_item(
-        self, found: stripe.Subscription, product: str, price: str, seats: int
-    ) -> stripe.Subscription:
-        # Without an idempotency key: its old response would not say what is true now.
-        return await self._v1.subscriptions.update_async(
-            found.id,
-            {
-                "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
-                "proration_behavior": "none",
-                "metadata": {"product": product, **self._cell_metadata},
-                "expand": EXPANDED,
-            },
-        )
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
         with stripe_call("cancel"):
@@ -215,7 +210,7 @@ class Stripe:
             )
         return self._own_subscription(changed)
 
-    async def end(self, subscription_id: str, paid_plan: PaidPlan | None = None) -> None:
+    async def end(self, subscription_id: str) -> None:
         with stripe_call("end"):
             try:
                 found = await self._retrieve(subscription_id)
@@ -226,10 +221,15 @@ class Stripe:
                 return
             # With proration, Stripe also credits invoices that were never paid.
             paid = found.status == "active" and _is_paid(found)
-            if paid and paid_plan is not None:
-                # Stripe credits the price that the item has now.
-                product, seats = paid_plan
-                await self._set_item(found, product, await self._price(product), seats)
+            if paid and (item := _paid_item(found)) is not None:
+                try:
+                    await self._v1.subscriptions.update_async(
+                        subscription_id, {"items": [item], "proration_behavior": "none"}
+                    )
+                except stripe.InvalidRequestError:
+                    # It must end in any case. Somebody has to credit the rest.
+                    log.exception("subscription_ended_without_credit", id=subscription_id)
+                    paid = False
             try:
                 await self._v1.subscriptions.cancel_async(
                     subscription_id, {"prorate": paid, "invoice_now": paid}
@@ -364,10 +364,30 @@ def _subscription(found: stripe.Subscription, own: Names) -> Subscription | None
 
 
 def _is_paid(found: stripe.Subscription) -> bool:
-    """Whether the last invoice is settled. That of a renewal is a draft for about an hour, while
-    the subscription is already active in its new period."""
+    """Whether the last invoice is paid. That of a renewal is a draft for about an hour, while the
+    subscription is already active in its new period. One that was written off is not paid."""
     invoice = found.latest_invoice
-    return not (isinstance(invoice, stripe.Invoice) and invoice.status in ("draft", "open"))
+    return not isinstance(invoice, stripe.Invoice) or invoice.status == "paid"
+
+
+def _paid_item(found: stripe.Subscription) -> UpdateItem | None:
+    """The item as the last invoice billed it, if a lower plan is set for the next period.
+
+    With classic billing, Stripe credits the price that the item has at the end. With flexible
+    billing, it credits what was paid.
+    """
+    invoice, [item] = found.latest_invoice, found.items.data
+    if found.billing_mode.type == "flexible" or not isinstance(invoice, stripe.Invoice):
+        return None
+    for line in invoice.lines.data:
+        details = line.pricing.price_details if line.pricing else None
+        if details is None or not line.quantity:
+            continue
+        price = details.price if isinstance(details.price, str) else details.price.id
+        if (price, line.quantity) == (item.price.id, item.quantity):
+            return None
+        return {"id": item.id, "price": price, "quantity": line.quantity}
+    return None
 
 
 def _product(price: stripe.Price) -> str | None:

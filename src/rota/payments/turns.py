@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rota.platform import membership
 from rota.platform.db import NO_USER, AccountTransaction, Database
+from rota.platform.errors import RateLimited
 from rota.platform.shares import Shares
 
 # Each of them keeps a database connection while it waits for the processor. An account has one of
@@ -48,11 +49,25 @@ class Turns:
         the user. A user who is not a member any more, or lacks the right, is refused at the start.
         What the processor answers later is true whether the user has left or not.
         """
+        try:
+            await self._shares.enter(account_id, None if wait else 0)
+        except RateLimited:
+            if wait:
+                raise
+            raise Busy from None
+        try:
+            async with self._transaction(account_id, user_id, wait=wait) as tx:
+                await membership.require(tx, right)
+                yield tx
+        finally:
+            self._shares.leave(account_id)
+
+    @asynccontextmanager
+    async def _transaction(
+        self, account_id: UUID, user_id: UUID, *, wait: bool
+    ) -> AsyncIterator[AccountTransaction]:
         number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
-        async with (
-            self._shares.place(account_id),
-            self._db.write(account_id, user_id, check_member=False) as tx,
-        ):
+        async with self._db.write(account_id, user_id, check_member=False) as tx:
             # The processor can be slower than a lock or an idle transaction may be otherwise.
             await tx.execute(
                 "SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -61,5 +76,4 @@ class Turns:
                 await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
             elif not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
                 raise Busy
-            await membership.require(tx, right)
             yield tx

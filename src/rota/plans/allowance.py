@@ -37,6 +37,7 @@ def plan_allowance(
         paid = is_entitled and state.unpaid_since is None and state.period_end > now
         if state.status == "TRIALING":
             return MonthlyAllowance(0, paid=paid, trial_ends_at=state.period_end)
-        return MonthlyAllowance(tier_allowance(tier, seats), paid=paid)
+        period = (state.period_start, state.period_end)
+        return MonthlyAllowance(tier_allowance(tier, seats), paid=paid, period=period)
 
     return allowance_of

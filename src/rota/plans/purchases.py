@@ -91,7 +91,12 @@ class Purchases:
         requested = self._requested_plan(caller, body, current, seats.taken)
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
-            return await self._lower(caller, body, key)
+            try:
+                return await self._lower(caller, body, key)
+            except ConcurrentChange:
+                # So that the next request sees what the processor has.
+                await self._plans.sync(live.processor_id, account_id)
+                raise
         replaces = live.processor_id if live else None
 
         def create(payer: Payer) -> Awaitable[Checkout]:

@@ -27,7 +27,6 @@ from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
 from rota.platform import clock, ids
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction, Database
-from rota.platform.errors import RateLimited
 
 log = structlog.get_logger()
 
@@ -106,14 +105,20 @@ class Plans:
         product: ProductKind,
         current: State | None,
         reported: Subscription | None,
+        *,
+        unknown: bool = False,
     ) -> State | None:
-        """Saves the next state, the account's tier and the event."""
+        """Saves the next state, the account's tier and the event.
+
+        A subscription that the processor does not know ends after a grace period, which is long
+        enough to correct a wrong key of the processor.
+        """
         now = clock.now()
         outcome = next_state(current, reported, now, self._grace, self._tiers.position)
+        if unknown and outcome.state and outcome.state.period_end + self._grace <= now:
+            outcome = states.Outcome(states.ended(outcome.state))
         for replaced_id in outcome.end:
-            payload: dict[str, Any] = {"subscriptionId": replaced_id}
-            if current and current.next_plan and current.processor_id == replaced_id:
-                payload |= {"paidPlan": current.plan.name, "paidSeats": current.plan.seats}
+            payload = {"subscriptionId": replaced_id}
             await outbox.put(tx, Instruction(tx.account_id, END, None, payload))
         state = outcome.state
         if state is None:
@@ -177,8 +182,8 @@ class Plans:
             try:
                 answered = await self._update_due(row, ask_processor=failures < MAX_FAILURES)
                 failures = 0 if answered else failures + 1
-            except (Busy, RateLimited):
-                continue  # Another request or worker is updating it.
+            except Busy:
+                continue  # Another worker is updating it.
             except Exception:
                 # A failure must not delay the other subscriptions.
                 subscription_id = row.state.processor_id
@@ -195,24 +200,23 @@ class Plans:
             if not await queries.is_due(tx, row.product, clock.now()):
                 return True  # Another worker has updated it.
             reported: Subscription | None = None
+            unknown = False
             if ask_processor:
                 try:
                     reported = await self._processor.subscription(row.state.processor_id)
                     answered = True
                 except SubscriptionUnknown:
-                    answered = True
+                    answered = unknown = True
                 except PaymentFailed as error:
                     log.warning("processor_unavailable", error=error.message)
             await queries.lock_account(tx)
             current = await queries.find(tx, row.product)
-            await self.save_transition(tx, row.product, current, reported)
+            await self.save_transition(tx, row.product, current, reported, unknown=unknown)
         return answered
 
     async def _end(self, instruction: Instruction) -> Reschedule | None:
         """Ends a subscription that another one has replaced."""
-        payload = instruction.payload
-        paid_plan = (payload["paidPlan"], payload["paidSeats"]) if "paidPlan" in payload else None
-        await self._processor.end(payload["subscriptionId"], paid_plan)
+        await self._processor.end(instruction.payload["subscriptionId"])
         return None
 
     async def has_pass(self, tx: AccountReader) -> bool:

@@ -13,8 +13,10 @@ from rota.payments.port import Subscription
 
 Status = Literal["ACTIVE", "CANCELLED", "PAST_DUE", "TRIALING"]
 
-# How soon the processor is asked again when a renewal is late, and while a period is unpaid.
+# How soon the processor is asked again when a renewal is late, while its invoice is open, and while
+# a period is unpaid.
 RECHECK_AFTER = timedelta(minutes=10)
+RECHECK_OPEN = timedelta(minutes=30)
 RECHECK_UNPAID = timedelta(days=1)
 
 _STATUSES: dict[str, Status] = {
@@ -47,7 +49,7 @@ class State:
     cancel_at_period_end: bool = False
     # The lower plan that starts with the next period.
     next_plan: Plan | None = None
-    # The start of the first unpaid period. It can be ACTIVE: its payment may not be due yet.
+    # The start of the first unpaid period, also while it is ACTIVE and its invoice is open.
     unpaid_since: datetime | None = None
     trial_end: datetime | None = None
     # The processor's IDs of the subscriptions that it replaced.
@@ -93,7 +95,7 @@ def next_state(
         return Outcome(state, state.replaced)
     if reported.status == "past_due" and _never_paid(state):
         # The first payment after the trial failed: the subscription ends without a grace period.
-        return Outcome(_ended(state), (reported.id,) if current.live else ())
+        return Outcome(ended(state), (reported.id,) if current.live else ())
     return Outcome(state)
 
 
@@ -136,15 +138,17 @@ def _never_paid(state: State) -> bool:
 def state_at(state: State, now: datetime, grace: timedelta) -> State:
     """The state at this moment. Cancellations and grace periods end without a report."""
     if state.status == "CANCELLED" or (state.cancel_at_period_end and state.period_end <= now):
-        return _ended(state)
+        return ended(state)
     return replace(state, entitled=_is_paid(state, now, grace))
 
 
 def _is_paid(state: State, now: datetime, grace: timedelta) -> bool:
-    return state.unpaid_since is None or now < state.unpaid_since + grace
+    # An active one is not late: its payment is not due yet, or a bank takes days for it.
+    late_since = state.unpaid_since if state.status == "PAST_DUE" else None
+    return late_since is None or now < late_since + grace
 
 
-def _ended(state: State) -> State:
+def ended(state: State) -> State:
     return replace(
         state,
         status="CANCELLED",
@@ -189,5 +193,7 @@ def due_at(state: State, now: datetime, grace: timedelta) -> datetime | None:
         return None
     if state.unpaid_since is None:
         return state.period_end if state.period_end > now else now + RECHECK_AFTER
+    if state.status != "PAST_DUE":
+        return min(now + RECHECK_OPEN, max(state.period_end, now + RECHECK_AFTER))
     candidates = (state.unpaid_since + grace, state.period_end, now + RECHECK_UNPAID)
     return min(moment for moment in candidates if moment > now)

@@ -49,6 +49,7 @@ class Billing:
             ended_at=None,
             latest_invoice=None,
             metadata=metadata,
+            billing_mode={"type": "classic", "flexible": None},
             trial_start=now if trial_end else None,
             trial_end=trial_end,
         )
@@ -115,6 +116,14 @@ class Billing:
             self._credit_unused(subscription)
         self._end(subscription)
         return subscription
+
+    def write_off(self, subscription: Object) -> Object:
+        """The last invoice will not be paid. The subscription goes on as if it were."""
+        invoice = self._latest_invoice(subscription)
+        invoice |= {"status": "uncollectible", "next_payment_attempt": None}
+        subscription["status"] = "active"
+        self._emit("customer.subscription.updated", subscription)
+        return invoice
 
     def _credit_unused(self, subscription: Object) -> None:
         """Adds the unused part of the period to the customer's credit for later invoices."""
@@ -228,6 +237,7 @@ class Billing:
             next_payment_attempt=None,
             period_start=start,
             period_end=end,
+            lines=_lines(subscription),
             metadata={},
             parent={
                 "type": "subscription_details",
@@ -249,6 +259,26 @@ class Billing:
 def _period(subscription: Object) -> tuple[int, int]:
     item = subscription["items"]["data"][0]
     return item["current_period_start"], item["current_period_end"]
+
+
+def _lines(subscription: Object) -> Object:
+    """What an invoice bills: the items as they are now."""
+    lines = [
+        {
+            "object": "line_item",
+            "quantity": item["quantity"],
+            "pricing": {
+                "type": "price_details",
+                "price_details": {
+                    "price": item["price"]["id"],
+                    "product": item["price"]["product"],
+                },
+                "unit_amount_decimal": item["price"]["unit_amount_decimal"],
+            },
+        }
+        for item in subscription["items"]["data"]
+    ]
+    return {"object": "list", "data": lines, "has_more": False, "url": "/v1/invoices"}
 
 
 def _price_of(subscription: Object) -> int:

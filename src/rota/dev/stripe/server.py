@@ -74,6 +74,7 @@ class Server:
             Route("/pay/{id}", self.pay, methods=["GET", "POST"]),
             Route("/_control/clock", self.clock, methods=["GET", "POST"]),
             Route("/_control/customers/{id}", self.customer, methods=["POST"]),
+            Route("/_control/subscriptions/{id}/write_off", self.write_off, methods=["POST"]),
             Route("/_control/refunds/{id}", self.refund, methods=["POST"]),
             Route("/_control/disputes", self.open_dispute, methods=["POST"]),
             Route("/_control/disputes/{id}", self.update_dispute, methods=["POST"]),
@@ -219,6 +220,10 @@ class Server:
         declines = bool((await _json(request))["declines"])
         self.store.declining[customer["id"]] = declines
         return JSONResponse({"id": customer["id"], "declines": declines})
+
+    async def write_off(self, request: Request) -> Response:
+        subscription = self.store.get("subscription", request.path_params["id"])
+        return JSONResponse(self.billing.write_off(subscription))
 
     async def refund(self, request: Request) -> Response:
         status = str((await _json(request)).get("status"))

@@ -749,7 +749,7 @@ class UsageBar(Model):
     status: AllowanceStatus
     """A summary of how much is used."""
     resets_at: datetime | None
-    """When the next allowance starts. Null without an allowance."""
+    """When the next allowance starts. Null without an allowance, and until the next month is paid."""
 
 
 class BatchTask(Body):
