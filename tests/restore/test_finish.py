@@ -28,6 +28,17 @@ async def events_of(person: Person) -> list[dict[str, Any]]:
     return found
 
 
+async def all_events(person: Person, company: Company) -> list[list[dict[str, Any]]]:
+    headers = {"Accept": "application/json", **company.selected}
+    answer = await company.owner.get("/api/events?limit=100", headers=headers)
+    assert answer.status_code == 200, answer.text
+    return [await events_of(person), answer.json()["events"]]
+
+
+async def last_events(person: Person, company: Company) -> list[dict[str, Any]]:
+    return [events[-1] for events in await all_events(person, company)]
+
+
 def bearer(token: str) -> dict[str, str]:
     return {"type": "bearer", "token": token}
 
@@ -169,6 +180,46 @@ async def test_members_who_were_removed_stay_removed(old_a: Service, tmp_path: P
         assert (await there(late, service).get("/api/me")).status_code == 401
         listed = (await found.owner.get(f"{found.path}/invitations")).json()["invitations"]
         assert [each["email"] for each in listed] == ["kept@example.test"]
+
+
+async def test_the_numbers_of_lost_events_are_skipped_before_anything_is_applied(
+    old_a: Service, tmp_path: Path
+) -> None:
+    person, company = await old_a.sign_in(), await Company.create(old_a)
+    leaver = await company.join(role="admin")
+    lost = await create(person, agent=AGENT)
+    restored = await Restored.of(old_a, "restored_only_a")
+    kept = await last_events(person, company)
+
+    path = f"/api/tasks/{lost['id']}"
+    assert (await person.request("PATCH", path, json={"status": "CANCELLED"})).status_code == 200
+    for _ in range(3):
+        await create(person)
+        await company.join()
+    assert (await company.remove(leaver)).status_code == 200
+    before = await last_events(person, company)
+    await restored.collect_and_finish(tmp_path / "file")
+    again = await restored.finish("--file", str(tmp_path / "file"), "--again")
+    assert again.exit_code == 0, again.output
+
+    async with restored.serve() as service:
+        there_person = there(person, service)
+        there_company = Company(company.id, there(company.owner, service))
+        for events, first, last, applied in zip(
+            await all_events(there_person, there_company),
+            kept,
+            before,
+            ("task.cancelled", "member.removed"),
+            strict=True,
+        ):
+            new = [each for each in events if each["sequence"] > first["sequence"]]
+            assert [each["type"] for each in new] == ["account.restored", applied]
+            assert [each["sequence"] for each in new] == [
+                last["sequence"] + 1,
+                last["sequence"] + 2,
+            ]
+            assert new[0]["data"]["lostFrom"] == first["sequence"] + 1
+            assert new[0]["data"]["lostThrough"] == last["sequence"]
 
 
 async def test_an_erasure_holds_and_the_person_has_no_second_trial(

@@ -79,12 +79,17 @@ class Applying:
         self._report = report
         self._since = since
         self._margin = margin
-        self._applied: set[UUID] = set()
+        # Accounts that use no number of a lost event any more.
+        self._skipped: set[UUID] = set()
 
     async def apply(self, accounts: Sequence[Known]) -> None:
-        """Members first: an erasure needs to know who owns a company. Companies are erased before
-        the people who may own them."""
+        """The numbers of lost events first, because what follows appends events. Then members: an
+        erasure needs to know who owns a company. Companies are erased before the people who may
+        own them."""
         changed = [each for each in accounts if await self._differs(each)]
+        for each in changed:
+            if not each.state["erased"]:
+                await self._skip_lost(each)
         for each in changed:
             if each.is_company and not each.state["erased"]:
                 await self._try(each, self._set_members)
@@ -106,7 +111,7 @@ class Applying:
                 if not await account_queries.is_open(tx):
                     continue
                 runs += await queries.open_runs(tx)
-                if account_id not in self._applied:
+                if account_id not in self._skipped:
                     await self._skip(tx, await journal.last_sequence(tx))
         return runs
 
@@ -188,8 +193,6 @@ class Applying:
             # The trail that an auditor may have a head of, and that this one does not continue.
             details |= {"lostHead": known.state["audit"], "policySet": policy}
             tx.record("account.restore_applied", details)
-            await self._skip(tx, known.state["sequence"])
-        self._applied.add(known.account_id)
         for name, ids in ended.items():
             self._report.count(name, len(ids))
         self._report.count("policies", int(policy))
@@ -247,6 +250,13 @@ class Applying:
                 details = {"key": key, "reason": "The grant was made before a restore."}
                 tx.record("credits.grant_entered", details)
                 self._report.count("grants")
+
+    async def _skip_lost(self, known: Known) -> None:
+        """In a transaction of its own, so that the account's next event comes after it."""
+        async with self._db.write(known.account_id) as tx:
+            await journal.lock_account(tx)
+            await self._skip(tx, known.state["sequence"])
+        self._skipped.add(known.account_id)
 
     async def _skip(self, tx: AccountTransaction, last: int) -> None:
         """Numbers of lost events are not used again: clients continue after them."""
