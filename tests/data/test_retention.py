@@ -44,6 +44,17 @@ async def ids_of(person: Person) -> set[str]:
     return {task["id"] for task in found["tasks"]}
 
 
+async def dispute(world: World, person: Person) -> None:
+    async with world.service.owner() as connection:
+        await connection.execute(
+            """
+            INSERT INTO entries (account_id, id, kind, key, at, outside, owed, reference)
+            VALUES ($1, gen_random_uuid(), 'dispute', 'd', now(), 5, -5, 'pi_1')
+            """,
+            person.user_id,
+        )
+
+
 async def test_only_old_finished_tasks_go_and_all_totals_stay_right(world: World) -> None:
     person = await world.service.sign_in()
     account = person.user_id
@@ -337,13 +348,6 @@ async def test_an_account_in_dispute_keeps_everything(world_a: World) -> None:
     person = await world_a.service.sign_in()
     await set_days(person, tasks=DAYS)
     await ended(person)
-    async with world_a.service.owner() as connection:
-        await connection.execute(
-            """
-            INSERT INTO entries (account_id, id, kind, key, at, outside, owed, reference)
-            VALUES ($1, gen_random_uuid(), 'dispute', 'd', now(), 5, -5, 'pi_1')
-            """,
-            person.user_id,
-        )
+    await dispute(world_a, person)
     assert await world_a.retention(later(clock.now())).apply(person.user_id) == {}
     assert len(await ids_of(person)) == 1

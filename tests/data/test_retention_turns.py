@@ -3,9 +3,11 @@
 import asyncio
 from typing import Any
 
-from rota.data import queries
+import pytest
+
+from rota.data import queries, retention
 from rota.platform import clock
-from tests.data.test_retention import ended, ids_of, later, set_days
+from tests.data.test_retention import dispute, ended, ids_of, later, set_days
 from tests.data.world import DAYS, World
 
 
@@ -61,6 +63,76 @@ async def test_a_busy_account_gets_another_turn_soon(world_a: World) -> None:
             person.user_id,
         )
     assert due
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "TASKS", 1)
+    monkeypatch.setattr(retention, "ROWS", 1)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("kind", ["tasks", "steps", "events", "audit"])
+async def test_a_policy_that_keeps_more_applies_in_the_middle_of_a_turn(
+    world_a: World, kind: str
+) -> None:
+    person = await world_a.service.sign_in()
+    table = {"audit": "audit_entries"}.get(kind, kind)
+    await set_days(person, **{kind: DAYS})
+    for _ in range(3):
+        await world_a.run_task(person, person.user_id)
+    left = 0
+
+    async def keep_all() -> bool:
+        """After the first piece."""
+        nonlocal left
+        if not left:
+            assert (await set_days(person, **{kind: None})).status_code == 200
+            left = await world_a.rows(table, person.user_id)
+        return True
+
+    with pytest.raises(retention.Changed):
+        await world_a.retention(later(clock.now())).apply(person.user_id, keep_all)
+    assert await world_a.rows(table, person.user_id) >= left > 1
+
+
+@pytest.mark.usefixtures("small_pieces")
+async def test_a_dispute_in_the_middle_of_a_turn_ends_it(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    await set_days(person, tasks=DAYS)
+    for _ in range(3):
+        await ended(person)
+
+    async def disputed() -> bool:
+        await dispute(world_a, person)
+        return True
+
+    with pytest.raises(retention.Changed):
+        await world_a.retention(later(clock.now())).apply(person.user_id, disputed)
+    assert len(await ids_of(person)) == 2
+
+
+@pytest.mark.usefixtures("small_pieces")
+async def test_an_account_whose_policy_changes_has_its_turn_under_the_new_one(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await world_a.service.sign_in()
+    await set_days(person, tasks=DAYS)
+    for _ in range(3):
+        await ended(person)
+    sweep = world_a.sweep(later(clock.now()))
+    hold = sweep._hold_lease
+
+    async def renew() -> bool:
+        if len(await ids_of(person)) == 2:
+            await set_days(person, tasks=None, events=DAYS)
+        return await hold()
+
+    monkeypatch.setattr(sweep, "_hold_lease", renew)
+    assert (await sweep.apply_retention())["events"] > 0
+    assert len(await ids_of(person)) == 2
+    async with world_a.parts.db.relay() as connection:
+        assert await queries.due_accounts(connection, 100) == []
 
 
 async def test_the_operators_limits_apply(stack: Any) -> None:

@@ -1,12 +1,14 @@
 """Deletes what an account no longer keeps, in small pieces.
 
-A piece is one short transaction. It locks the account only if nobody else has. A pause that is
-several times as long follows, so requests of the account and of others hardly notice it.
+A piece is one short transaction. It locks the account only if nobody else has, and reads again what
+the account keeps. A pause that is several times as long follows, so requests of the account and of
+others hardly notice it.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -15,12 +17,13 @@ from asyncpg import LockNotAvailableError
 
 from rota.accounts import erasure as accounts
 from rota.accounts import queries as account_queries
+from rota.accounts.model import Retention as KeptDays
 from rota.audit import checkpoints
 from rota.credits import retention as credits_retention
 from rota.data import metrics, queries
 from rota.events import retention as events
 from rota.platform import clock, idempotency
-from rota.platform.db import AccountTransaction, Database, ReadConnection
+from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.platform.ids import first_from
 from rota.platform.signatures import Signer
 from rota.policies.retention import RetentionRules
@@ -42,8 +45,8 @@ DISPUTE_TIME = timedelta(days=180)
 # A charge can come a moment after the end of its task.
 CHARGE_MARGIN = timedelta(days=1)
 
-# Deletes a piece: the number of rows, and whether there can be more. None: the account is locked.
-Piece = Callable[[AccountTransaction], Awaitable[tuple[int, bool] | None]]
+# Deletes a piece: the number of rows, and whether there can be more.
+Piece = Callable[[AccountTransaction], Awaitable[tuple[int, bool]]]
 
 
 class LeaseLost(Exception):
@@ -52,6 +55,20 @@ class LeaseLost(Exception):
 
 class Busy(Exception):
     """Others have locked the account for too long."""
+
+
+class Changed(Exception):
+    """The account keeps other data than when its turn began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What decides what a turn may delete."""
+
+    now: datetime
+    kept: KeptDays
+    erased: bool
+    disputed: bool
 
 
 class Retention:
@@ -79,27 +96,25 @@ class Retention:
         self._renew = renew
         now = self._now()
         async with self._db.read(account_id) as tx:
-            subject = await accounts.subject(tx)
-            if subject is None:
-                return {}
-            policy = await account_queries.policy(tx)
-            disputed = await credits_retention.in_dispute(tx, now - DISPUTE_TIME)
+            turn = await _turn(tx, now)
+        if turn is None:
+            return {}
         before = {
             kind: now - timedelta(days=days)
-            for kind, days in self._rules.in_effect(policy.retention).items()
+            for kind, days in self._rules.in_effect(turn.kept).items()
             if days is not None
         }
         deleted = {"idempotency_keys": await self._repeat(account_id, _old_keys)}
-        if subject.erased_at is None and not disputed:
+        if not turn.erased and not turn.disputed:
             if "steps" in before:
-                deleted["steps"] = await self._steps(account_id, before["steps"])
+                deleted["steps"] = await self._repeat(account_id, _OldSteps(before["steps"]), turn)
             if "tasks" in before:
-                deleted["tasks"] = await self._tasks(account_id, before["tasks"])
+                deleted["tasks"] = await self._tasks(account_id, before["tasks"], turn)
             if "events" in before:
                 cut = _events(before["events"])
-                deleted["events"] = await self._repeat(account_id, cut)
-        if "audit" in before and not disputed:
-            deleted["audit"] = await self._repeat(account_id, self._audit(before["audit"]))
+                deleted["events"] = await self._repeat(account_id, cut, turn)
+        if "audit" in before and not turn.disputed:
+            deleted["audit"] = await self._repeat(account_id, self._audit(before["audit"]), turn)
         for kind, rows in deleted.items():
             metrics.DELETED.labels(kind).inc(rows)
         return {kind: rows for kind, rows in deleted.items() if rows}
@@ -118,16 +133,17 @@ class Retention:
         }
         return keep - await idempotency.with_old(connection, account_ids)
 
-    async def _repeat(self, account_id: UUID, piece: Piece) -> int:
-        """Deletes one piece after the other, with pauses."""
+    async def _repeat(self, account_id: UUID, piece: Piece, turn: Turn | None = None) -> int:
+        """Deletes one piece after the other, with pauses. With a turn, the account is locked, and
+        the pieces end when its policy or a dispute changes what the turn may delete."""
         total, busy = 0, 0
         while True:
             started = time.perf_counter()
             try:
                 async with self._db.removal(account_id) as tx:
-                    done = await piece(tx)
+                    done = await _checked(tx, piece, turn) if turn else await piece(tx)
             except LockNotAvailableError:
-                done = None
+                done = None  # Others have locked the account.
                 if isinstance(piece, _Paged):
                     piece.undo()
             if done is None:
@@ -145,15 +161,12 @@ class Retention:
                 raise LeaseLost
             await asyncio.sleep(PAUSE * (time.perf_counter() - started))
 
-    async def _tasks(self, account_id: UUID, before: datetime) -> int:
+    async def _tasks(self, account_id: UUID, before: datetime, turn: Turn) -> int:
         """Deletes old tasks. A task goes after its subtasks, so this repeats until none goes."""
         total = 0
-        while rows := await self._repeat(account_id, _OldTasks(before)):
+        while rows := await self._repeat(account_id, _OldTasks(before), turn):
             total += rows
         return total
-
-    async def _steps(self, account_id: UUID, before: datetime) -> int:
-        return await self._repeat(account_id, _OldSteps(before))
 
     def _audit(self, before: datetime) -> Piece:
         async def cut(tx: AccountTransaction) -> tuple[int, bool]:
@@ -161,6 +174,26 @@ class Retention:
             return rows, rows == ROWS
 
         return cut
+
+
+async def _turn(tx: AccountReader, now: datetime) -> Turn | None:
+    """What the account keeps now. None: there is no such account."""
+    subject = await accounts.subject(tx)
+    if subject is None:
+        return None
+    policy = await account_queries.policy(tx)
+    disputed = await credits_retention.in_dispute(tx, now - DISPUTE_TIME)
+    return Turn(now, policy.retention, subject.erased_at is not None, disputed)
+
+
+async def _checked(tx: AccountTransaction, piece: Piece, turn: Turn) -> tuple[int, bool] | None:
+    """Locks the account, so that no new policy comes in between, and deletes a piece. None: others
+    have locked it."""
+    if not await events.try_lock(tx):
+        return None
+    if await _turn(tx, turn.now) != turn:
+        raise Changed
+    return await piece(tx)
 
 
 async def _old_keys(tx: AccountTransaction) -> tuple[int, bool]:
@@ -171,9 +204,7 @@ async def _old_keys(tx: AccountTransaction) -> tuple[int, bool]:
 
 
 def _events(before: datetime) -> Piece:
-    async def cut(tx: AccountTransaction) -> tuple[int, bool] | None:
-        if not await events.try_lock(tx):
-            return None
+    async def cut(tx: AccountTransaction) -> tuple[int, bool]:
         found = await events.oldest(tx, before, ROWS)
         running = await tasks.open_among(tx, list({e.task_id for e in found if e.task_id}))
         through = 0
@@ -207,17 +238,15 @@ class _Paged:
         """The transaction of the last piece was rolled back."""
         self._after, self._settled = self._saved
 
-    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool]:
         raise NotImplementedError
 
 
 class _OldTasks(_Paged):
     """Deletes tasks that are too old, from the oldest on."""
 
-    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool]:
         self.begin()
-        if not await events.try_lock(tx):
-            return None
         after = self._after or UUID(int=0)
         page = await tasks.page(tx, after, self._before, TASKS, created_before=None)
         free = [each.id for each in page if each.finished and each.unneeded]
@@ -243,10 +272,8 @@ class _OldSteps(_Paged):
     """Deletes the steps of tasks that ended long ago. It remembers up to which task it has, so a
     task is looked at once."""
 
-    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool]:
         self.begin()
-        if not await events.try_lock(tx):
-            return None
         if self._after is None:
             self._after = await queries.steps_before(tx)
             # A task that was retried has steps again.

@@ -13,7 +13,7 @@ import structlog
 from rota.data import metrics, queries
 from rota.data.erasing import Erasing
 from rota.data.erasure import LANE
-from rota.data.retention import Busy, LeaseLost, Retention
+from rota.data.retention import Busy, Changed, LeaseLost, Retention
 from rota.events.wakes import Wakes, WakeSignal
 from rota.platform import clock
 from rota.platform.db import Database
@@ -115,6 +115,8 @@ class DataSweep:
                             totals[kind] = totals.get(kind, 0) + rows
                     except LeaseLost:
                         return totals
+                    except Changed:
+                        continue  # It is still due.
                     except Busy:
                         again_s = AGAIN_S
                     except Exception as error:
