@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from rota.composition import Composition
+from rota.webhooks import turns
 from tests.service import Person, Service
 from tests.webhooks.receiver import Receiver
+from tests.webhooks.test_turns import slowly
 from tests.webhooks.world import (
     company_with_admin,
     create,
@@ -45,6 +47,16 @@ async def test_a_key_that_cannot_change_webhooks_sees_only_the_origins_of_their_
     assert (await deliveries(writer, webhook))[0]["request"]["url"] == url
 
 
+async def end_key(office: Service, person: Person, key_id: str, how: str) -> None:
+    if how == "revoked":
+        assert (await person.delete(f"/api/keys/{key_id}")).status_code == 200
+        return
+    async with office.owner() as connection:
+        await connection.execute(
+            "UPDATE api_keys SET expires_at = now() WHERE id = $1", key_id.removeprefix("key_")
+        )
+
+
 @pytest.mark.parametrize("how", ["revoked", "expired"])
 async def test_a_webhook_stops_with_the_key_that_chose_its_url(
     office: Service, worker: Composition, person: Person, receiver: Receiver, how: str
@@ -54,13 +66,7 @@ async def test_a_webhook_stops_with_the_key_that_chose_its_url(
     kept, _ = await create(person, receiver.url + "/kept")
     await happen(worker, person, 1)
     await receiver.until(lambda: len(receiver.at("/")) == 1)
-    if how == "revoked":
-        assert (await person.delete(f"/api/keys/{key_id}")).status_code == 200
-    else:
-        async with office.owner() as connection:
-            await connection.execute(
-                "UPDATE api_keys SET expires_at = now() WHERE id = $1", key_id.removeprefix("key_")
-            )
+    await end_key(office, person, key_id, how)
     await happen(worker, person, 1)
     found = await until(person, webhook, state="disabled")
     assert found["disabledReason"] == "key_ended"
@@ -73,6 +79,34 @@ async def test_a_webhook_stops_with_the_key_that_chose_its_url(
     await until(person, webhook, confirmedSequence=last)
     await until(person, kept, confirmedSequence=last)
     assert receiver.sequences("/kept")[-1] == last
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+async def test_a_key_that_ends_while_events_are_sent_ends_the_turn(
+    office: Service,
+    worker: Composition,
+    person: Person,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    monkeypatch.setattr(turns, "KEY_CHECK_S", 0.0)
+    receiver.answers["/"] = slowly
+    writer, key_id = await key_of(person, SCOPES)
+    webhook, _ = await create(writer, receiver.url + "/")
+    await happen(worker, person, 90)
+    await receiver.until(lambda: len(receiver.received) > 5)
+    await end_key(office, person, key_id, how)
+    sent = len(receiver.received)
+    found = await until(person, webhook, state="disabled")
+    assert found["disabledReason"] == "key_ended"
+    # One request was being sent, and one can have passed its check.
+    assert len(receiver.received) <= sent + 2
+    # The rest is sent after somebody else has become responsible.
+    await patch(person, webhook, enabled=True)
+    last = (await events_of(person))[-1]["sequence"]
+    await until(person, webhook, confirmedSequence=last)
+    assert receiver.sequences() == sorted(receiver.sequences())
 
 
 async def test_a_paused_webhook_whose_key_has_ended_can_be_enabled(

@@ -49,6 +49,11 @@ class Journal:
         key = (account_id, sequence)
         return await self._reads.run(key, lambda: self._read(account_id, sequence))
 
+    async def key_works(self, account_id: UUID, key_id: UUID) -> bool:
+        """Whether webhooks whose URL was chosen with this API key still send."""
+        async with self._db.read(account_id) as tx:
+            return bool(await credentials.working_keys(tx, {key_id}, "webhooks:write"))
+
     async def _read(self, account_id: UUID, sequence: int) -> Page:
         async with self._db.snapshot(account_id) as tx:
             if not await accounts.is_open(tx):

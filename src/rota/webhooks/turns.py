@@ -10,6 +10,7 @@ import time
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import timedelta
+from typing import NoReturn
 from uuid import UUID
 
 import asyncpg
@@ -50,6 +51,8 @@ LEASE_MARGIN_S = 5.0
 RENEW_EVERY_S = 0.4
 # If that was too late, a turn has this long to renew alone before it ends its request.
 RENEW_WITHIN_S = 0.5
+# A request that begins this long after the last check first checks the key that chose the URL.
+KEY_CHECK_S = 0.5
 # For how long a webhook without further events is kept.
 KEEP_S = 1.0
 # After this long, another webhook can have the place.
@@ -152,6 +155,7 @@ class _Turn:
         self._failing_since = webhook.failing_since
         self._unsaved: list[Delivery] = []
         self._unsaved_since = 0.0
+        self._key_checked_at = 0.0
 
     async def run(self, woken: asyncio.Event) -> None:
         """`woken` is set when the account may have more events."""
@@ -199,14 +203,13 @@ class _Turn:
     async def _read(self) -> list[journal.Event]:
         """The next events. Skips those that are no longer stored."""
         confirmed, webhook = self._position.confirmed, self.claim.webhook
+        started = time.monotonic()
         page = await self._journal.after(self.claim.account_id, confirmed)
         if page.revisions.get(webhook.id) != webhook.revision:
             raise _Lost  # It was changed, disabled or deleted before these events.
         if webhook.id in page.ended:
-            # Nobody else has chosen this address, so nothing more is sent to it.
-            await self._save(self._lease_s)
-            await self._disable("key_ended", None)
-            raise _Lost
+            await self._end_with_key()
+        self._key_checked_at = started
         if page.first > confirmed + 1:
             last = page.first_lost - 1
             if last > confirmed:
@@ -215,7 +218,23 @@ class _Turn:
             self._position = Position(page.first - 1, page.first - 1)
         return page.events
 
+    async def _check_key(self) -> None:
+        """The key can end while the events of a page are sent, which can take most of a minute."""
+        key_id, started = self.claim.webhook.saved_with, time.monotonic()
+        if key_id is None or started - self._key_checked_at < KEY_CHECK_S:
+            return
+        if not await self._journal.key_works(self.claim.account_id, key_id):
+            await self._end_with_key()
+        self._key_checked_at = started
+
+    async def _end_with_key(self) -> NoReturn:
+        """Nobody else has chosen this address, so nothing more is sent to it."""
+        await self._save(self._lease_s)
+        await self._disable("key_ended", None)
+        raise _Lost
+
     async def _send(self, client: httpx2.AsyncClient, event: journal.Event) -> Attempt:
+        await self._check_key()
         if time.monotonic() > self._held_until:
             # The process was paused, or could not renew. Unless another worker has the webhook by
             # now, it continues.
