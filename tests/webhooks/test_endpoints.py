@@ -7,6 +7,7 @@ import pytest
 
 from rota.composition import Composition
 from rota.dev.stack import Stack
+from tests.companies.world import Company
 from tests.service import Person, Service
 from tests.webhooks.receiver import Receiver, response
 from tests.webhooks.world import (
@@ -214,6 +215,44 @@ async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_be
     await owner.request("PATCH", hook, json={"description": "Orders"}, headers=headers)
     assert (await owner.delete(path, headers=headers)).status_code == 200
     assert await reasons() == ("member_removed", None)
+
+
+@pytest.mark.parametrize("how", ["removed", "demoted"])
+async def test_a_paused_webhook_of_a_member_who_has_left_belongs_to_who_enables_it(
+    office: Service, how: str
+) -> None:
+    company = await Company.create(office)
+    leaver, heir = [await company.join(role="admin") for _ in range(2)]
+    made = await leaver.post("/api/webhooks", {"url": URL}, headers=company.selected)
+    hook = f"/api/webhooks/{made.json()['webhook']['id']}"
+
+    async def enable(person: Person, enabled: bool) -> None:
+        changed = await person.request(
+            "PATCH", hook, json={"enabled": enabled}, headers=company.selected
+        )
+        assert changed.status_code == 200, changed.text
+
+    async def end(person: Person) -> None:
+        if how == "removed":
+            assert (await company.remove(person)).status_code == 200
+        else:
+            assert (await company.change(person, role="member")).status_code == 200
+
+    async def reason() -> str | None:
+        found = (await company.owner.get(hook, headers=company.selected)).json()["webhook"]
+        why: str | None = found["disabledReason"]
+        return why
+
+    # As long as the user can manage it, it stays the user's.
+    await enable(heir, False)
+    await enable(heir, True)
+    await enable(leaver, False)
+    await end(leaver)
+    assert await reason() == "paused"
+    await enable(heir, True)
+    assert await reason() is None
+    await end(heir)
+    assert await reason() == "member_removed"
 
 
 async def test_a_test_delivery_shows_request_and_response(

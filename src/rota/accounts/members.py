@@ -99,6 +99,16 @@ async def is_member(tx: AccountReader, user_id: UUID) -> bool:
     return user_id == tx.account_id or bool(found)
 
 
+async def can_manage(tx: AccountReader, user_id: UUID) -> bool:
+    """Whether the account is the user's own or the user is an owner or admin of it."""
+    found = await tx.fetchval(
+        "SELECT role <> 'member' FROM members WHERE account_id = $1 AND user_id = $2",
+        tx.account_id,
+        user_id,
+    )
+    return user_id == tx.account_id or bool(found)
+
+
 async def approver_ids(tx: AccountReader, *, anyone: bool) -> set[UUID]:
     """The members who can approve: approvers, or all of them."""
     rows = await tx.fetch(

@@ -96,10 +96,10 @@ async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
 
 
 async def enable(
-    tx: AccountTransaction, webhook_id: UUID, by: UUID, key_id: UUID | None, *, key_ended: bool
+    tx: AccountTransaction, webhook_id: UUID, by: UUID, key_id: UUID | None, *, unclaimed: bool
 ) -> Webhook:
     """If nobody is responsible for the URL any more, it is the user and the key that enable it.
-    `key_ended`: the key that chose the URL does not work any more."""
+    `unclaimed`: this has become so while the webhook was disabled."""
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL,
@@ -114,7 +114,7 @@ async def enable(
         webhook_id,
         by,
         key_id,
-        key_ended,
+        unclaimed,
     )
     return Webhook(**row)
 

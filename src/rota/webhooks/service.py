@@ -7,6 +7,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from rota.accounts import members
 from rota.auth import queries as credentials
 from rota.auth.caller import Caller
 from rota.events import journal
@@ -105,10 +106,12 @@ class Webhooks:
                 after = await queries.change(tx, after)
                 await record(tx, "webhook.updated", after.id, **changed)
             if body.enabled is True and not after.enabled:
-                keys = {after.saved_with} if after.saved_with else set()
-                ended = keys - await credentials.working_keys(tx, keys, "webhooks:write")
                 after = await queries.enable(
-                    tx, after.id, caller.user_id, caller.key_id, key_ended=bool(ended)
+                    tx,
+                    after.id,
+                    caller.user_id,
+                    caller.key_id,
+                    unclaimed=not await _is_responsible(tx, after),
                 )
                 await record(tx, "webhook.enabled", after.id)
             elif body.enabled is True and after.failing_since is not None:
@@ -291,6 +294,14 @@ def _changed(before: Webhook, after: Webhook) -> dict[str, str]:
     changed = [name for name in names if getattr(before, name) != getattr(after, name)]
     told = {"changed": ", ".join(changed)}
     return told | {"host": urlsplit(after.url).netloc} if "url" in changed else told
+
+
+async def _is_responsible(tx: AccountReader, webhook: Webhook) -> bool:
+    """Whether the user and the key that chose the URL can still manage webhooks."""
+    if not await members.can_manage(tx, webhook.saved_by):
+        return False
+    keys = {webhook.saved_with} if webhook.saved_with else set()
+    return keys == await credentials.working_keys(tx, keys, "webhooks:write")
 
 
 async def _get(tx: AccountReader, webhook_id: UUID | None) -> Webhook:
