@@ -1,8 +1,12 @@
 """Several things at once: workers, notices, accounts and channels do not disturb each other."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
+
+import pytest
 
 from rota.notifications import sender as senders
 from rota.notifications.delivery import MAX_ATTEMPTS
@@ -131,3 +135,77 @@ async def test_what_is_given_up_is_given_up_as_a_whole(desk: Desk) -> None:
     await desk.send()
     found = await delivery(person, "task_failed")
     assert (found["state"], found["waiting"]) == ("failed", 0)
+
+
+async def test_what_came_later_is_tried_for_a_day_of_its_own(desk: Desk) -> None:
+    person = await desk.person()
+    bot = await program(person)
+    await waiting(bot, "Old")
+    renewed = await failed(bot)
+    desk.mailbox.data_answers = ["451 Try later"] * 8
+    await desk.send()
+    await desk.later(person, timedelta(hours=23))
+    await waiting(bot, "New")
+    # Something new has happened to a task that waits already.
+    assert (await bot.post(f"/api/tasks/{renewed['id']}/retry", {})).status_code == 200
+    again = await bot.request("PATCH", f"/api/tasks/{renewed['id']}", json={"status": "FAILED"})
+    assert again.status_code == 200, again.text
+    await desk.send()
+    await desk.later(person, timedelta(hours=2))
+    await desk.send()
+    for kind in ("approval_waiting", "task_failed"):
+        found = await delivery(person, kind)
+        assert (found["state"], found["waiting"]) == ("retrying", 1), kind
+    assert (await delivery(person, "approval_waiting"))["failedAt"] is not None
+    await desk.later(person, timedelta(hours=20))
+    await desk.send()
+    assert (await delivery(person, "approval_waiting"))["waiting"] == 1
+    await desk.later(person, timedelta(hours=3))
+    desk.mailbox.data_answers = ["451 Try later"] * 2
+    await desk.send()
+    for kind in ("approval_waiting", "task_failed"):
+        found = await delivery(person, kind)
+        assert (found["state"], found["waiting"]) == ("failed", 0), kind
+
+
+async def test_attempts_that_end_do_not_count_as_workers_that_died(desk: Desk) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    await desk.sender()._take_notices(set())
+    async with desk.service.owner() as connection:
+        tire = "UPDATE notification_queues SET attempts = $2 WHERE user_id = $1"
+        await connection.execute(tire, person.user_id, MAX_ATTEMPTS - 1)
+    for _ in range(3):
+        desk.mailbox.data_answers = ["451 Try later"]
+        await desk.send()
+        await desk.later(person, timedelta(hours=2))
+    await desk.send()
+    assert len(desk.mails(person)) == 1
+
+
+async def test_a_message_that_is_refused_takes_only_its_items_along(
+    desk: Desk, channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = {"kinds": ["approval_waiting"], "url": channel.url, "service": "slack"}
+    person = await desk.person(mail={"kinds": []}, chat=chat)
+    bot = await program(person)
+    await waiting(bot, "In the message")
+    deliver = desk.parts.notifications.delivery()
+    send = deliver._send
+
+    async def meanwhile(*arguments: Any) -> None:
+        await waiting(bot, "Too late for it")
+        await desk.sender()._take_notices(set())
+        await send(*arguments)
+
+    monkeypatch.setattr(deliver, "_send", meanwhile)
+    await desk.sender()._take_notices(set())
+    channel.answers = [(400, "")]
+    await deliver.deliver(replace(queue_of(person), channel="chat"))
+    found = await delivery(person, "approval_waiting", "chat")
+    assert (found["state"], found["waiting"]) == ("waiting", 1)
+    assert "400" in found["error"]
+    await desk.later(person)
+    await desk.send()
+    [message] = channel.messages
+    assert "Too late for it" in message["text"]

@@ -54,6 +54,12 @@ class Desk:
                 person.user_id,
                 by,
             )
+            await connection.execute(
+                "UPDATE notification_items SET created_at = created_at - $2::interval "
+                "WHERE user_id = $1",
+                person.user_id,
+                by,
+            )
 
 
 def address(person: Person) -> str:

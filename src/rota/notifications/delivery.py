@@ -94,17 +94,19 @@ class Delivery:
             claim = await queries.claim(tx, queue, timing.lease, timing.max_delay)
         if claim is None:
             return  # Another worker was faster.
+        items = None
         try:
             if claim.attempts > MAX_ATTEMPTS:
                 raise Refused("The process ended during every attempt.")
             prepared = await self._prepare(claim)
             if prepared is None:
                 return
+            items = prepared.items
             await self._send(queue, prepared)
         except NotDelivered as error:
             await self._retry(claim, error)
         except Refused as error:
-            await self._give_up(claim, str(error))
+            await self._give_up(claim, str(error), items)
         else:
             async with self._db.write(queue.account_id) as tx:
                 await queries.lock(tx, queue)
@@ -161,29 +163,44 @@ class Delivery:
         await self._mailer.send(mail.render(message, self._mailer.sender, prepared.to))
 
     async def _retry(self, claim: Claim, error: NotDelivered) -> None:
-        """Tries again with a growing delay, for a day."""
+        """Tries again with a growing delay. What has waited for a day is given up."""
         timing, reason = self._timing, shown(error)
         since = claim.first_failed_at
-        if since is not None and clock.now() - since >= timing.give_up_after:
-            await self._give_up(claim, reason)
-            return
         delay = min(timing.lease / 2 * 2 ** min(claim.attempts - 1, 20), timing.max_delay)
         if error.retry_after_s is not None:
             delay = max(delay, timedelta(seconds=error.retry_after_s))
+        dropped = 0
         async with self._db.write(claim.id.account_id) as tx:
-            await queries.retry(tx, claim, delay, reason)
+            if since is not None and clock.now() - since >= timing.give_up_after:
+                await queries.lock(tx, claim.id)
+                dropped = await queries.remove_old_items(tx, claim.id, timing.give_up_after)
+            if dropped and not await queries.items(tx, claim.id, 1):
+                await queries.rest(tx, claim, timing.digest, sent=False, error=reason)
+            else:
+                await queries.retry(tx, claim, delay, reason, gave_up=bool(dropped))
+        if dropped:
+            _report_given_up(claim, reason)
+            return
         FAILED.labels(claim.id.channel, "retried").inc()
         log.warning("notification_retried", **_fields(claim), error=shown(error.detail or reason))
 
-    async def _give_up(self, claim: Claim, reason: str) -> None:
-        """Drops what waits. The user sees why in the settings."""
+    async def _give_up(self, claim: Claim, reason: str, items: list[Item] | None) -> None:
+        """Drops what a message was about. None: everything, because none can be sent. The user sees
+        why in the settings."""
         reason = shown(reason)
         async with self._db.write(claim.id.account_id) as tx:
             await queries.lock(tx, claim.id)
-            await queries.remove_all_items(tx, claim.id)
+            if items is None:
+                await queries.remove_all_items(tx, claim.id)
+            else:
+                await queries.remove_items(tx, claim.id, items)
             await queries.rest(tx, claim, self._timing.digest, sent=False, error=reason)
-        FAILED.labels(claim.id.channel, "given_up").inc()
-        log.error("notification_given_up", **_fields(claim), error=reason)
+        _report_given_up(claim, reason)
+
+
+def _report_given_up(claim: Claim, reason: str) -> None:
+    FAILED.labels(claim.id.channel, "given_up").inc()
+    log.error("notification_given_up", **_fields(claim), error=reason)
 
 
 def _fields(claim: Claim) -> dict[str, object]:

@@ -159,7 +159,8 @@ async def add(
         SELECT $1, r.user_id, $2, r.channel, $5, $6, now()
         FROM unnest($3::uuid[], $4::text[]) AS r (user_id, channel)
         ON CONFLICT (account_id, user_id, kind, channel, subject)
-            DO UPDATE SET notice_id = greatest(i.notice_id, excluded.notice_id)
+            DO UPDATE SET notice_id = greatest(i.notice_id, excluded.notice_id),
+                created_at = excluded.created_at
         """,
         tx.account_id,
         notice.kind,
@@ -226,6 +227,8 @@ def _key(queue: QueueId) -> tuple[object, ...]:
     return queue.account_id, queue.user_id, queue.kind, queue.channel
 
 
+# Later attempts come as slowly as this one.
+_SLOWEST = 20
 _OF_QUEUE = "account_id = $1 AND user_id = $2 AND kind = $3 AND channel = $4"
 
 
@@ -237,7 +240,8 @@ async def claim(
     row = await tx.fetchrow(
         f"""
         UPDATE notification_queues SET attempts = attempts + 1,
-            due_at = now() + least($5::interval * power(2, least(attempts, 20)), $6::interval)
+            due_at = now()
+                + least($5::interval * power(2, least(attempts, {_SLOWEST})), $6::interval)
         WHERE {_OF_QUEUE} AND due_at <= now()
         RETURNING due_at, attempts, first_failed_at
         """,  # noqa: S608
@@ -289,6 +293,16 @@ async def remove_all_items(tx: AccountTransaction, queue: QueueId) -> None:
     )
 
 
+async def remove_old_items(tx: AccountTransaction, queue: QueueId, older_than: timedelta) -> int:
+    """Removes items about which nothing new has happened for so long. Returns how many."""
+    done = await tx.execute(
+        f"DELETE FROM notification_items WHERE {_OF_QUEUE} AND created_at <= now() - $5::interval",  # noqa: S608
+        *_key(queue),
+        older_than,
+    )
+    return int(done.rpartition(" ")[2])
+
+
 async def rest(
     tx: AccountTransaction, claim: Claim, next_in: timedelta, *, sent: bool, error: str | None
 ) -> None:
@@ -313,17 +327,26 @@ async def rest(
     )
 
 
-async def retry(tx: AccountTransaction, claim: Claim, delay: timedelta, error: str) -> None:
+async def retry(
+    tx: AccountTransaction, claim: Claim, delay: timedelta, error: str, *, gave_up: bool
+) -> None:
+    """What came later has failed only since then, so it is tried for as long. An attempt that has
+    ended is not one during which a worker died, so they do not add up for ever."""
     await tx.execute(
         f"""
         UPDATE notification_queues SET due_at = now() + $6::interval, error = $7,
-            first_failed_at = coalesce(first_failed_at, now())
+            attempts = least(attempts, {_SLOWEST}),
+            failed_at = CASE WHEN $8 THEN now() ELSE failed_at END,
+            first_failed_at = CASE WHEN first_failed_at IS NULL THEN now()
+                ELSE greatest(first_failed_at,
+                    (SELECT min(created_at) FROM notification_items WHERE {_OF_QUEUE})) END
         WHERE {_OF_QUEUE} AND due_at = $5
         """,  # noqa: S608
         *_key(claim.id),
         claim.until,
         delay,
         error,
+        gave_up,
     )
 
 
