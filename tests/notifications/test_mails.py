@@ -4,6 +4,9 @@ import asyncio
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 
+import pytest
+
+from rota.notifications import delivery as deliveries
 from tests.notifications.world import (
     Desk,
     address,
@@ -133,6 +136,44 @@ async def test_what_happens_soon_after_a_message_waits_for_one_digest(desk: Desk
     await desk.later(person, timedelta(days=3))
     await desk.send()
     assert len(desk.mails(person)) == 2
+
+
+async def test_a_long_queue_is_one_message_that_counts_all_of_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "PAGE", 5)
+    person = await desk.person()
+    bot = await program(person)
+    approvals = [await waiting(bot, f"Order {number}") for number in range(14)]
+    failures = [await failed(bot, f"Import {number}") for number in range(14)]
+    assert (await person.post(f"/api/tasks/{approvals[3]['id']}/approve", {})).status_code == 200
+    assert (await bot.post(f"/api/tasks/{failures[11]['id']}/retry", {})).status_code == 200
+    for _ in range(2):
+        await desk.send()
+        await desk.later(person)
+    mails = {str(mail["Subject"])[:5]: text_of(mail) for mail in desk.mails(person)}
+    assert len(desk.mails(person)) == 2
+    assert "13 approvals needed." in mails["13 ap"]
+    assert "13 tasks failed." in mails["13 ta"]
+    for text in mails.values():
+        assert "And 3 more." in text
+    assert "Order 10”" in mails["13 ap"]
+    assert "Order 11”" not in mails["13 ap"]
+
+
+async def test_a_queue_that_is_too_long_goes_on_in_the_next_message(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "MAX_ITEMS", 3)
+    person = await desk.person()
+    bot = await program(person)
+    for number in range(5):
+        await failed(bot, f"Import {number}")
+    for _ in range(2):
+        await desk.send()
+        await desk.later(person)
+    subjects = [str(mail["Subject"]) for mail in desk.mails(person)]
+    assert [subject[:14] for subject in subjects] == ["3 tasks failed", "2 tasks failed"]
 
 
 async def test_each_kind_has_its_own_messages(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from rota.notifications.channels import NotDelivered, Refused, shown
 from rota.notifications.chat import ChatSender
 from rota.notifications.messages import Message, compose
 from rota.notifications.model import CHANNELS, Item, Preferences, QueueId, seal_context
-from rota.notifications.news import SUBJECTS, News
+from rota.notifications.news import SHOWN, SUBJECTS, News
 from rota.notifications.queries import Claim
 from rota.notifications.smtp import Mailer
 from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
@@ -34,8 +34,9 @@ MAX_DELAY = timedelta(hours=1)
 GIVE_UP_AFTER = timedelta(days=1)
 # About a day of workers that die while they send.
 MAX_ATTEMPTS = 60
-# Of a longer queue, the rest goes into the next message.
-PAGE = 200
+# What one message is about at most, and how much of it is looked up at a time. Of a longer queue,
+# the rest goes into the next message.
+MAX_ITEMS, PAGE = 5_000, 200
 
 SENT = Counter("rota_notifications_sent_total", "Notifications that were sent.", ["channel"])
 FAILED = Counter(
@@ -119,11 +120,10 @@ class Delivery:
         queue = claim.id
         async with self._db.write(queue.account_id, queue.user_id, check_member=False) as tx:
             await queries.lock(tx, queue)
-            items = await queries.items(tx, queue, PAGE)
+            items = await queries.items(tx, queue, MAX_ITEMS)
             preferences = await queries.preferences(tx, queue.user_id) or Preferences()
             to = await self._receiver(tx, queue, preferences)
-            find = SUBJECTS[queue.kind].find
-            news = await find(tx, queue.user_id, items) if to else News([], [])
+            news = await _news(tx, queue, items) if to else News([], [])
             told = {item.subject for item in news.items}
             await queries.remove_items(tx, queue, [i for i in items if i.subject not in told])
             if to is None or not news.items:
@@ -196,6 +196,15 @@ class Delivery:
                 await queries.remove_items(tx, claim.id, items)
             await queries.rest(tx, claim, self._timing.digest, sent=False, error=reason)
         _report_given_up(claim, reason)
+
+
+async def _news(tx: AccountTransaction, queue: QueueId, items: list[Item]) -> News:
+    """What is still news. The message counts all of it, and shows the beginning."""
+    news = News([], [])
+    for start in range(0, len(items), PAGE):
+        found = await SUBJECTS[queue.kind].find(tx, queue.user_id, items[start : start + PAGE])
+        news = News(news.items + found.items, (news.lines + found.lines)[:SHOWN])
+    return news
 
 
 def _report_given_up(claim: Claim, reason: str) -> None:

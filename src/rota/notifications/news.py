@@ -126,14 +126,11 @@ async def _approvals(tx: AccountReader, user_id: UUID, items: Sequence[Item]) ->
 
 async def _failures(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> News:
     """Tasks that the user created, also with a key or a schedule, and that are still failed."""
-    found, lines = [], []
-    for item in items:
-        task = await tasks.find(tx, item.subject)
-        if task is None or task.status != "FAILED":
-            continue
-        if await tasks.created_by(tx, task.id) != user_id:
-            continue
-        found.append(item)
+    failed = await tasks.failed_among(tx, [item.subject for item in items], user_id)
+    found = [item for item in items if item.subject in failed]
+    lines = []
+    for item in found[:SHOWN]:
+        task = await tasks.get(tx, item.subject)
         error = task.error or {}
         wire_id = to_wire("task", task.id)
         lines.append(
@@ -146,7 +143,7 @@ async def _failures(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> 
                 task_id=wire_id,
             )
         )
-    return News(found, lines[:SHOWN])
+    return News(found, lines)
 
 
 async def _balance(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> News:

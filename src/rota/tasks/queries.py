@@ -216,6 +216,20 @@ async def raise_fence(tx: AccountTransaction, task: Task) -> Task:
     return replace(task, fence=fence)
 
 
+async def failed_among(tx: AccountReader, task_ids: Sequence[UUID], creator: UUID) -> set[UUID]:
+    """Those of these tasks that this user created and that have failed."""
+    rows = await tx.fetch(
+        """
+        SELECT id FROM tasks
+        WHERE account_id = $1 AND id = ANY($2) AND created_by = $3 AND status = 'FAILED'
+        """,
+        tx.account_id,
+        list(task_ids),
+        creator,
+    )
+    return {row["id"] for row in rows}
+
+
 async def open_among(tx: AccountReader, task_ids: Sequence[UUID]) -> set[UUID]:
     """Those of these tasks that have not ended."""
     rows = await tx.fetch(
