@@ -296,8 +296,12 @@ async def test_accounts_take_turns(board: Service, parts: Composition) -> None:
         await make_due(board, schedule, timedelta(minutes=1))
     await make_due(board, await create(other))
     async with parts.db.relay() as connection:
-        due = await queries.due(connection, clock.now(), 2)
+        due = await queries.due(connection, clock.now(), 2, 5, ())
+        few = await queries.due(connection, clock.now(), 10, 2, ())
+        rest = await queries.due(connection, clock.now(), 10, 2, {busy.user_id})
     assert {account_id for account_id, _ in due} == {busy.user_id, other.user_id}
+    assert [each for each, _ in few] == [busy.user_id, other.user_id, busy.user_id]
+    assert [each for each, _ in rest] == [other.user_id]
 
 
 def caller_of(person: Person, tier: str) -> Caller:

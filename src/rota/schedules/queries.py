@@ -1,7 +1,7 @@
 """The SQL of schedules. A transaction that locks a schedule and the account locks the schedule
 first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
@@ -113,19 +113,23 @@ async def tasks_of(tx: AccountReader, schedule_id: UUID) -> list[UUID]:
     return [row["task_id"] for row in rows]
 
 
-async def due(connection: ReadConnection, now: datetime, limit: int) -> list[tuple[UUID, UUID]]:
-    """Accounts and ids of due schedules. Accounts take turns."""
+async def due(
+    connection: ReadConnection, now: datetime, limit: int, own: int, without: Collection[UUID]
+) -> list[tuple[UUID, UUID]]:
+    """Accounts and ids of due schedules, at most `own` of each account. Accounts take turns."""
     rows = await connection.fetch(
         """
         SELECT account_id, id FROM (
             SELECT account_id, id, check_at,
                    row_number() OVER (PARTITION BY account_id ORDER BY check_at) AS turn
-            FROM schedules WHERE check_at <= $1
+            FROM schedules WHERE check_at <= $1 AND account_id <> ALL($4::uuid[])
         ) AS found
-        ORDER BY turn, check_at LIMIT $2
+        WHERE turn <= $3 ORDER BY turn, check_at LIMIT $2
         """,
         now,
         limit,
+        own,
+        list(without),
     )
     return [(row["account_id"], row["id"]) for row in rows]
 

@@ -30,8 +30,11 @@ from rota.tasks.creation import TaskCreation
 
 log = structlog.get_logger()
 
-# Found at a time. A sweep takes all that are due.
-PAGE = 500
+# Found at a time, and how many of them one account can have. A sweep takes all that are due, and
+# looks again after each page, so that what becomes due in the meantime waits for few of an account.
+PAGE, OWN = 500, 2
+# For one schedule. Usually it takes milliseconds, unless others have locked the account.
+LIMIT_S = 5.0
 # How long a worker sleeps at most. A new schedule can be due sooner than all others.
 POLL_EVERY_S = 5.0
 # How soon a time that waits for an earlier task is looked at again, and one that failed
@@ -72,12 +75,12 @@ class Sweep:
     async def handle_due(self) -> int:
         """Handles all schedules that are due. Returns how many."""
         handled = 0
-        # Accounts with schedules that failed and could not be put off.
+        # Accounts that are left alone until the next sweep: others must not wait for them again.
         failing: set[UUID] = set()
         while True:
             now = self._now()
             async with self._db.relay() as connection:
-                due = await queries.due(connection, now, PAGE)
+                due = await queries.due(connection, now, PAGE, OWN, failing)
                 self._next_check = await queries.next_check(connection, now)
             done = 0
             for account_id, schedule_id in due:
@@ -99,11 +102,14 @@ class Sweep:
     ) -> bool:
         """A failure must not delay other schedules, nor be repeated all the time."""
         try:
-            return await self._handle(account_id, schedule_id, now)
-        except Exception:
+            async with asyncio.timeout(LIMIT_S):
+                return await self._handle(account_id, schedule_id, now)
+        except Exception as error:
             log.exception("schedule_failed", account_id=str(account_id), schedule=str(schedule_id))
+            if isinstance(error, TimeoutError):
+                failing.add(account_id)  # Usually somebody has locked it.
         try:
-            async with self._db.write(account_id) as tx:
+            async with asyncio.timeout(LIMIT_S), self._db.write(account_id) as tx:
                 await queries.postpone(tx, schedule_id, now + RECOVER)
         except Exception:
             # Such as an account that has no free connection. The next sweep tries again.
