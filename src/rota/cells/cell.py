@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from rota.cells import metrics
+from rota.cells.addresses import Addresses
 from rota.cells.connection import CellFailed, Connection
 
 CONNECT_S = 2.0
@@ -31,6 +32,7 @@ class Cell:
         self.name = name
         self._host = parts.hostname
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._addresses = Addresses(self._host, self._port)
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._idle: deque[Connection] = deque()
         self._open = 0
@@ -83,9 +85,7 @@ class Cell:
         self._gauge.set(self._open)
         try:
             async with asyncio.timeout(CONNECT_S):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection, self._host, self._port, ssl=self._tls
-                )
+                connection = await self._connect(await self._addresses.find())
         except BaseException as error:
             self._opened(-1)
             if isinstance(error, OSError):  # A timeout is one.
@@ -93,6 +93,22 @@ class Cell:
                 raise CellFailed("connect") from None
             raise
         return connection, False
+
+    async def _connect(self, addresses: list[str]) -> Connection:
+        """To the first address that accepts it."""
+        loop = asyncio.get_running_loop()
+        name = self._host if self._tls else None
+        failed: OSError | None = None
+        for address in addresses:
+            try:
+                _, connection = await loop.create_connection(
+                    Connection, address, self._port, ssl=self._tls, server_hostname=name
+                )
+            except OSError as error:
+                failed = error
+            else:
+                return connection
+        raise failed or OSError("The host name has no address.")
 
     def release(self, connection: Connection) -> None:
         """Keeps the connection for the next request, if its exchange is over."""
@@ -109,6 +125,7 @@ class Cell:
     def close(self) -> None:
         while self._idle:
             self._close(self._idle.pop())
+        self._addresses.close()
 
     def _close(self, connection: Connection) -> None:
         connection.fail("closed")
