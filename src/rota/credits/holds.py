@@ -225,8 +225,7 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
                    CASE WHEN b.period = h.period AND b.tier = a.tier
                              AND b.seats IS NOT DISTINCT FROM a.seats
                              -- Without an anchor, the month goes on until the next one is paid.
-                             AND (b.period_ends_at IS NULL OR b.period_ends_at > $5
-                                  OR b.period_anchor IS NULL)
+                             AND coalesce(b.period_ends_at > $5 OR b.period_anchor IS NULL, true)
                         THEN b.allowance ELSE 0 END AS allowance
             FROM (
                 SELECT *, {USABLE_TOPUP} AS usable FROM balances
