@@ -89,7 +89,8 @@ export class LiveEvents {
   private receive(shared: Shared): void {
     if (shared.ask && this.leads) this.channel.postMessage({ connection: this.connection });
     if (shared.connection) this.setConnection(shared.connection);
-    if (shared.start) this.onStart(shared.start);
+    // A tab that was stopped has missed what happened before another tab started anew.
+    if (shared.start) this.onStart(this.last === undefined ? shared.start : 'again');
     if (shared.event) {
       // Every tab remembers it: the one that reads next resumes here.
       this.last = shared.event.sequence;
