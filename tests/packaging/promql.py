@@ -16,6 +16,7 @@ FUNCTIONS = frozenset(
         "vector",
         "count",
         "label_replace",
+        "last_over_time",
     )
 )
 KEYWORDS = frozenset(("and", "or", "unless", "by", "offset", "bool"))
