@@ -1,9 +1,11 @@
 """An account with many due schedules, or one that is locked, does not stop those of others."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from rota.composition import Composition
@@ -87,3 +89,29 @@ async def test_an_account_that_is_locked_costs_the_others_one_time_limit(
     again = Sweep(parts.db, parts.task_creation, now=lambda: clock.now() + sweeps.RECOVER)
     assert await again.handle_due() == 1
     assert (await locked.get("/api/tasks")).json()["total"] == 3
+
+
+async def test_a_lock_timeout_that_is_shorter_than_the_time_limit_leaves_the_account_alone_too(
+    board: Service, parts: Composition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "PAGE", 1)
+    monkeypatch.setattr(sweeps, "LEAVE_ALONE_S", 0.2)
+    locked, other = await newcomer(board), await newcomer(board)
+    for _ in range(2):
+        await make_due(board, await create(locked), timedelta(minutes=1))
+    await make_due(board, await create(other))
+    sweep, tried = Sweep(parts.db, parts.task_creation), list[UUID]()
+    handle = sweep._handle
+
+    async def handling(account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+        tried.append(account_id)
+        if len(tried) == 1:
+            raise asyncpg.LockNotAvailableError("canceling statement due to lock timeout")
+        done = await handle(account_id, schedule_id, now)
+        await asyncio.sleep(0.3)
+        return done
+
+    monkeypatch.setattr(sweep, "_handle", handling)
+    # The others are not kept waiting for it, and it is not left alone for ever.
+    assert await sweep.handle_due() == 3
+    assert tried == [locked.user_id, other.user_id, locked.user_id]

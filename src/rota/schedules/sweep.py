@@ -6,11 +6,13 @@ creates one task, for the newest of them.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import structlog
 from prometheus_client import Counter, Histogram
 
@@ -35,6 +37,8 @@ log = structlog.get_logger()
 PAGE, OWN = 500, 2
 # For one schedule. Usually it takes milliseconds, unless others have locked the account.
 LIMIT_S = 5.0
+# For so long after such a failure, a sweep does without the account.
+LEAVE_ALONE_S = 30.0
 # How long a worker sleeps at most. A new schedule can be due sooner than all others.
 POLL_EVERY_S = 5.0
 # How soon a time that waits for an earlier task is looked at again, and one that failed
@@ -75,17 +79,18 @@ class Sweep:
     async def handle_due(self) -> int:
         """Handles all schedules that are due. Returns how many."""
         handled = 0
-        # Accounts that are left alone until the next sweep: others must not wait for them again.
-        failing: set[UUID] = set()
+        # Accounts that are left alone until then: others must not wait for them on every page.
+        left_alone: dict[UUID, float] = {}
         while True:
             now = self._now()
             async with self._db.relay() as connection:
-                due = await queries.due(connection, now, PAGE, OWN, failing)
+                left_alone = {a: end for a, end in left_alone.items() if end > time.monotonic()}
+                due = await queries.due(connection, now, PAGE, OWN, left_alone)
                 self._next_check = await queries.next_check(connection, now)
             done = 0
             for account_id, schedule_id in due:
-                if account_id not in failing:
-                    done += await self._handle_safely(account_id, schedule_id, now, failing)
+                if account_id not in left_alone:
+                    done += await self._handle_safely(account_id, schedule_id, now, left_alone)
             handled += done
             if not done:
                 return handled
@@ -98,7 +103,7 @@ class Sweep:
         return min(max(0.0, (self._next_check - self._now()).total_seconds()), poll_s)
 
     async def _handle_safely(
-        self, account_id: UUID, schedule_id: UUID, now: datetime, failing: set[UUID]
+        self, account_id: UUID, schedule_id: UUID, now: datetime, left_alone: dict[UUID, float]
     ) -> bool:
         """A failure must not delay other schedules, nor be repeated all the time."""
         try:
@@ -106,15 +111,16 @@ class Sweep:
                 return await self._handle(account_id, schedule_id, now)
         except Exception as error:
             log.exception("schedule_failed", account_id=str(account_id), schedule=str(schedule_id))
-            if isinstance(error, TimeoutError):
-                failing.add(account_id)  # Usually somebody has locked it.
+            if isinstance(error, TimeoutError | asyncpg.LockNotAvailableError):
+                # Usually somebody has locked it.
+                left_alone[account_id] = time.monotonic() + LEAVE_ALONE_S
         try:
             async with asyncio.timeout(LIMIT_S), self._db.write(account_id) as tx:
                 await queries.postpone(tx, schedule_id, now + RECOVER)
         except Exception:
             # Such as an account that has no free connection. The next sweep tries again.
             log.exception("schedule_not_postponed", account_id=str(account_id))
-            failing.add(account_id)
+            left_alone[account_id] = time.monotonic() + LEAVE_ALONE_S
             return False
         return True
 
