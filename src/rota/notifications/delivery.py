@@ -119,12 +119,13 @@ class Delivery:
         """The message. None: there is nothing to tell any more."""
         queue = claim.id
         async with self._db.write(queue.account_id, queue.user_id, check_member=False) as tx:
-            await queries.lock(tx, queue)
             items = await queries.items(tx, queue, MAX_ITEMS)
             preferences = await queries.preferences(tx, queue.user_id) or Preferences()
             to = await self._receiver(tx, queue, preferences)
             news = await _news(tx, queue, items) if to else News([], [])
             told = {item.subject for item in news.items}
+            # Not before: thousands of items take a while, and new ones wait for the lock.
+            await queries.lock(tx, queue)
             await queries.remove_items(tx, queue, [i for i in items if i.subject not in told])
             if to is None or not news.items:
                 await queries.rest(tx, claim, timedelta(0), sent=False, error=None)

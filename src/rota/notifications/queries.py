@@ -330,14 +330,15 @@ async def rest(
 async def retry(
     tx: AccountTransaction, claim: Claim, delay: timedelta, error: str, *, gave_up: bool
 ) -> None:
-    """What came later has failed only since then, so it is tried for as long. An attempt that has
-    ended is not one during which a worker died, so they do not add up for ever."""
+    """An attempt that has ended is not one during which a worker died, so they do not add up for
+    ever. When old items were given up, the others have failed since the oldest of them came."""
     await tx.execute(
         f"""
         UPDATE notification_queues SET due_at = now() + $6::interval, error = $7,
             attempts = least(attempts, {_SLOWEST}),
             failed_at = CASE WHEN $8 THEN now() ELSE failed_at END,
             first_failed_at = CASE WHEN first_failed_at IS NULL THEN now()
+                WHEN NOT $8 THEN first_failed_at
                 ELSE greatest(first_failed_at,
                     (SELECT min(created_at) FROM notification_items WHERE {_OF_QUEUE})) END
         WHERE {_OF_QUEUE} AND due_at = $5
