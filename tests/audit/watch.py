@@ -26,7 +26,7 @@ NOTES = (
     ("webhooks", "%SET due_at%", "how far deliveries have come, and when to look again"),
     ("webhook_deliveries", "%", "the history of deliveries"),
     ("schedules", "%SET check_at%", "when a worker looks at a schedule that waits"),
-    ("balances", "%SET period_ends_at = $2 WHERE%", "when an unpaid month is checked again"),
+    ("balances", "%period_anchor = NULL%", "when an unpaid month is checked again"),
     ("subscriptions", "%due_at%", "when a subscription is checked again"),
 )
 

@@ -1,6 +1,6 @@
 """Rounding, months, and the balance in responses."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +17,13 @@ RESET = datetime(2026, 12, 15, tzinfo=UTC)
 
 def balance(**changes: Any) -> Balance:
     nothing = dict.fromkeys(Balance.__dataclass_fields__, 0)
-    return Balance(**(nothing | {"allow_overflow": True, "period_ends_at": None} | changes))
+    return Balance(
+        **(
+            nothing
+            | {"allow_overflow": True, "period_anchor": None, "period_ends_at": None}
+            | changes
+        )
+    )
 
 
 @given(st.integers(0, 10**15))
@@ -132,7 +138,12 @@ def test_the_usage_bar_warns_from_80_percent_and_is_depleted_at_100(
     used: int, cents: int, percent: int, status: str
 ) -> None:
     bar = UsageBar.of(
-        balance(allowance_total=10_000_000, allowance_used=used, period_ends_at=RESET)
+        balance(
+            allowance_total=10_000_000,
+            allowance_used=used,
+            period_anchor=RESET - timedelta(days=30),
+            period_ends_at=RESET,
+        )
     )
     assert (bar.used, bar.percent, bar.status) == (cents, percent, status)
     assert bar.total == 1_000 == bar.used + bar.remaining

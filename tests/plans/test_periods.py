@@ -126,6 +126,27 @@ async def test_an_upgrade_credits_what_was_paid_although_a_lower_plan_was_schedu
     assert -300_000 <= customer["balance"] < -295_000
 
 
+async def test_a_plan_that_is_bought_twice_gives_one_month(a: World) -> None:
+    person = await a.person()
+    both = [(await person.post(SUBSCRIBE, {"plan": "standard"})).json() for _ in range(2)]
+    await a.stripe_server.pay(both[0]["checkoutUrl"])
+    await a.stripe_server.settled()
+    first = await month_ends(person)
+    async with a.service.owner() as connection:
+        # All of it is spent.
+        await connection.execute(
+            "UPDATE balances SET allowance = 0, allowance_used = allowance_total, "
+            "spent = spent + allowance WHERE account_id = $1",
+            person.user_id,
+        )
+    await a.move_clock(days=0.9)
+    await a.stripe_server.pay(both[1]["checkoutUrl"])
+    await a.stripe_server.settled()
+    shown = await bar(person)
+    assert shown["used"] > 1_400
+    assert await month_ends(person) == await period_end(person) > first
+
+
 async def test_an_invoice_that_was_written_off_is_not_paid(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")

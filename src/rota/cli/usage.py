@@ -40,7 +40,8 @@ def usage(
         print_json({"balance": balance, "usage": spent})
         return
     bar = balance.usage_bar
-    allowance = f"{bar.percent} % used, renews {moment(bar.resets_at)}"
+    renews = f", renews {moment(bar.resets_at)}" if bar.resets_at else ""
+    allowance = f"{bar.percent} % used{renews}"
     print_fields(
         [
             ("Available", dollars(balance.total_available)),

@@ -79,6 +79,11 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
     await _start_month(tx, balance, monthly, now, over=over)
 
 
+async def restart_month(tx: AccountTransaction) -> None:
+    """Starts a new month with the next refresh, as after a change of the plan."""
+    await tx.execute("UPDATE balances SET tier = NULL WHERE account_id = $1", tx.account_id)
+
+
 async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:
     """Starts a new month if one is due. Otherwise it only reads."""
     now = clock.now()

@@ -46,7 +46,8 @@ class Balance:
     @property
     def resets_at(self) -> datetime | None:
         """When the next allowance starts, if that is known."""
-        return self.period_ends_at if self.allowance_total and self.period_anchor else None
+        known = self.allowance_total and self.period_anchor is not None
+        return self.period_ends_at if known else None
 
 
 @dataclass(frozen=True, slots=True)

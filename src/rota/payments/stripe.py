@@ -380,6 +380,9 @@ def _paid_item(found: stripe.Subscription) -> UpdateItem | None:
     if found.billing_mode.type == "flexible" or not isinstance(invoice, stripe.Invoice):
         return None
     for line in invoice.lines.data:
+        source = line.parent.subscription_item_details if line.parent else None
+        if source is None or source.proration or source.subscription_item != item.id:
+            continue
         details = line.pricing.price_details if line.pricing else None
         if details is None or not line.quantity:
             continue

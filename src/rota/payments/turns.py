@@ -6,7 +6,6 @@ from uuid import UUID
 
 from rota.platform import membership
 from rota.platform.db import NO_USER, AccountTransaction, Database
-from rota.platform.errors import RateLimited
 from rota.platform.shares import Shares
 
 # Each of them keeps a database connection while it waits for the processor. An account has one of
@@ -49,12 +48,9 @@ class Turns:
         the user. A user who is not a member any more, or lacks the right, is refused at the start.
         What the processor answers later is true whether the user has left or not.
         """
-        try:
-            await self._shares.enter(account_id, None if wait else 0)
-        except RateLimited:
-            if wait:
-                raise
-            raise Busy from None
+        if not wait and not self._shares.room(account_id):
+            raise Busy
+        await self._shares.enter(account_id)
         try:
             async with self._transaction(account_id, user_id, wait=wait) as tx:
                 await membership.require(tx, right)

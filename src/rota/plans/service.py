@@ -10,6 +10,7 @@ import structlog
 
 from rota.accounts import members
 from rota.accounts import queries as accounts
+from rota.credits.allowance import restart_month
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
@@ -123,6 +124,11 @@ class Plans:
         state = outcome.state
         if state is None:
             return None
+        replaced = current and current.live and state.processor_id != current.processor_id
+        if product == PLAN and replaced and state.live:
+            # Two subscriptions to one plan: the rest of the first one is credited, and the month
+            # is that of the second.
+            await restart_month(tx)
         due_at = states.due_at(state, now, self._grace)
         await queries.put(tx, product, state, due_at, now)
         if product == PLAN and _entitled_plan(current) != _entitled_plan(state):

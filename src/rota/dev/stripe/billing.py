@@ -267,6 +267,16 @@ def _lines(subscription: Object) -> Object:
         {
             "object": "line_item",
             "quantity": item["quantity"],
+            "parent": {
+                "type": "subscription_item_details",
+                "invoice_item_details": None,
+                "subscription_item_details": {
+                    "invoice_item": None,
+                    "proration": False,
+                    "subscription": item["subscription"],
+                    "subscription_item": item["id"],
+                },
+            },
             "pricing": {
                 "type": "price_details",
                 "price_details": {
