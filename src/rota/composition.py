@@ -202,7 +202,14 @@ class Composition(DataParts):
 
     @cached_property
     def plans(self) -> Plans:
-        return Plans(self.db, self.processor, self.turns, tiers=self.tiers, grace=self.grace)
+        return Plans(
+            self.db,
+            self.processor,
+            self.turns,
+            self.allowance_of,
+            tiers=self.tiers,
+            grace=self.grace,
+        )
 
     @property
     def grace(self) -> timedelta:

@@ -14,6 +14,7 @@ from rota.credits.payers import Payers
 from rota.payments.port import PaymentFailed
 from rota.payments.stripe import Stripe
 from rota.payments.turns import Turns
+from rota.plans.allowance import plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.schemas import Subscribe
 from rota.plans.service import Plans
@@ -140,7 +141,8 @@ async def short_timeouts(a: World) -> AsyncIterator[Purchases]:
     tiers = Tiers(VARIANTS["a"].tiers)
     turns = Turns(db)
     payers = Payers(db, stripe, turns)
-    plans = Plans(db, stripe, turns, tiers=tiers, grace=a.grace)
+    allowance_of = plan_allowance(VARIANTS["a"].tier_allowance({}), "basic", a.grace)
+    plans = Plans(db, stripe, turns, allowance_of, tiers=tiers, grace=a.grace)
     idempotency = Idempotency(Vault(*a.service.settings.secret_keys))
     yield Purchases(db, idempotency, stripe, payers, plans, tiers=tiers, trial_days=0)
     await stripe.close()

@@ -76,6 +76,10 @@ def cancelled(state: State, **more: Any) -> State:
     return replace(state, status="CANCELLED", entitled=False, unpaid_since=None, **more)
 
 
+def second(**more: Any) -> Subscription:
+    return seen(ADVANCED, id="sub_2", replaces="sub_1", **more)
+
+
 ONE_DAY = timedelta(days=1)
 UNPAID_SEEN = seen(status="past_due", **renewed())
 OPEN_SEEN, OPEN = seen(paid=False, **renewed()), known(unpaid_since=END, **renewed())
@@ -152,6 +156,28 @@ TRANSITIONS = [
     Transition("not paid for longer than the grace period", OPEN, OPEN_SEEN, END + GRACE, OPEN),
     Transition("paid late", OPEN, seen(**renewed()), END + ONE_DAY, known(**renewed())),
     Transition("payment failed", OPEN, UNPAID_SEEN, END + ONE_DAY, UNPAID),
+    # A second subscription replaces a paid one only when it is paid itself.
+    Transition("replacement not paid yet", known(), second(paid=False), DURING, known()),
+    Transition("replacement failed", known(), second(status="past_due"), DURING, known()),
+    Transition(
+        "replacement paid",
+        known(),
+        second(),
+        DURING,
+        replace(known(ADVANCED, replaced=("sub_1",)), processor_id="sub_2"),
+        end=("sub_1",),
+    ),
+    Transition(
+        "replacement not paid yet, and the first one is unpaid",
+        UNPAID,
+        second(paid=False, **renewed()),
+        END + ONE_DAY,
+        replace(
+            known(ADVANCED, replaced=("sub_1",), unpaid_since=END, **renewed()),
+            processor_id="sub_2",
+        ),
+        end=("sub_1",),
+    ),
     Transition("period ends without a report", known(), None, END + ONE_DAY, known()),
     Transition("period ends, not renewed yet", known(), seen(), END + SECOND, known()),
     Transition("renewal not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),

@@ -20,6 +20,7 @@ from rota.dev.stack import Stack
 from rota.events.relay import Relay
 from rota.payments.stripe import Stripe
 from rota.payments.turns import Turns
+from rota.plans.allowance import plan_allowance
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers, products
 from rota.platform import ids
@@ -59,7 +60,9 @@ class World:
             stripe = Stripe(KEY, return_url=settings.return_url, api_url=stripe_server.url)
             await stripe.offer(products(sold.tiers, sold.pass_price_cents))
             grace = timedelta(days=settings.grace_days)
-            plans = Plans(db, stripe, Turns(db), tiers=Tiers(sold.tiers), grace=grace)
+            allowance_of = plan_allowance(sold.tier_allowance({}), sold.lowest_tier, grace)
+            turns, tiers = Turns(db), Tiers(sold.tiers)
+            plans = Plans(db, stripe, turns, allowance_of, tiers=tiers, grace=grace)
             await sync(service.database_url, catalog_folder())
             await stripe_server.send_to(f"http://127.0.0.1:{settings.port}/webhooks/stripe")
             try:

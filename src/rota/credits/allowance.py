@@ -79,9 +79,10 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
     await _start_month(tx, balance, monthly, now, over=over)
 
 
-async def restart_month(tx: AccountTransaction) -> None:
-    """Starts a new month with the next refresh, as after a change of the plan."""
+async def start_month(tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime) -> None:
+    """Starts a month of the plan that the account has now, also if it had the same plan before."""
     await tx.execute("UPDATE balances SET tier = NULL WHERE account_id = $1", tx.account_id)
+    await refresh(tx, allowance_of, now)
 
 
 async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:

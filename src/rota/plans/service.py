@@ -10,7 +10,7 @@ import structlog
 
 from rota.accounts import members
 from rota.accounts import queries as accounts
-from rota.credits.allowance import restart_month
+from rota.credits.allowance import AllowanceOf, start_month
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
@@ -42,6 +42,7 @@ class Plans:
         db: Database,
         processor: Processor,
         turns: Turns,
+        allowance_of: AllowanceOf,
         *,
         tiers: Tiers,
         grace: timedelta,
@@ -49,6 +50,7 @@ class Plans:
         self._db = db
         self._processor = processor
         self._turns = turns
+        self._allowance_of = allowance_of
         self._tiers = tiers
         self._grace = grace
 
@@ -124,11 +126,6 @@ class Plans:
         state = outcome.state
         if state is None:
             return None
-        replaced = current and current.live and state.processor_id != current.processor_id
-        if product == PLAN and replaced and state.live:
-            # Two subscriptions to one plan: the rest of the first one is credited, and the month
-            # is that of the second.
-            await restart_month(tx)
         due_at = states.due_at(state, now, self._grace)
         await queries.put(tx, product, state, due_at, now)
         if product == PLAN and _entitled_plan(current) != _entitled_plan(state):
@@ -141,6 +138,10 @@ class Plans:
                 # All members keep their access, but none can be added.
                 exceeded = {"seats": limited.limit, "members": limited.taken}
                 await journal.append(tx, "company.seats_exceeded", exceeded)
+        replaces = current and current.live and state.processor_id != current.processor_id
+        if product == PLAN and (replaces or _entitled_plan(current) != _entitled_plan(state)):
+            # Now, because the unused part of the old plan is credited now.
+            await start_month(tx, self._allowance_of, now)
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):
             await journal.append(tx, "subscription.updated", data)

@@ -166,8 +166,8 @@ def _resolve_duplicate(
     new = next_state(None, reported, now, grace, position).state
     if reported.id in current.replaced or new is None or not new.live:
         return Outcome(current)
-    if new.status == "ACTIVE" and new.unpaid_since and current.live and not current.unpaid_since:
-        # A bank processes the first payment. Until then, the paid subscription stays.
+    if new.unpaid_since and current.live and not current.unpaid_since:
+        # A bank processes the first payment, or it failed. The paid subscription stays.
         return Outcome(current)
     replaces = (
         not current.live
