@@ -36,6 +36,13 @@ async def set_subscription(shop: Shop, person: Person, **fields: Any) -> None:
         )
 
 
+async def spend_cents(shop: Shop, person: Person, cents: int) -> None:
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, cents * CENT)
+        await spend(tx, run, 1, cents * CENT)
+        await end_run(tx, run)
+
+
 def days_later(days: int) -> datetime:
     return clock.now() + timedelta(days=days)
 
@@ -54,10 +61,7 @@ async def test_an_upgrade_near_the_end_of_a_month_does_not_give_two_allowances(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as tx:
-        run = await start_run(tx, 1_500 * CENT)
-        await spend(tx, run, 1, 1_500 * CENT)
-        await end_run(tx, run)
+    await spend_cents(shop, person, 1_500)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
     changed = await usage_bar_at(shop, person, monkeypatch, days=27)
     # Usage beyond the share of the days that passed counts in the new month.
@@ -72,10 +76,7 @@ async def test_an_unpaid_month_starts_when_it_is_paid(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as tx:
-        run = await start_run(tx, 500 * CENT)
-        await spend(tx, run, 1, 500 * CENT)
-        await end_run(tx, run)
+    await spend_cents(shop, person, 500)
     await set_subscription(shop, person, status="PAST_DUE", unpaid_since=clock.now())
     assert (await usage_bar_at(shop, person, monkeypatch, days=32))["used"] == 500
     # The processor has not reported the next period yet.
@@ -92,10 +93,7 @@ async def test_another_plan_that_is_not_paid_gives_no_allowance(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="advanced")
-    async with shop.db.write(person.user_id) as tx:
-        run = await start_run(tx, 5_000 * CENT)
-        await spend(tx, run, 1, 5_000 * CENT)
-        await end_run(tx, run)
+    await spend_cents(shop, person, 5_000)
     await accounts.set_tier(shop.db, person.user_id, "standard")
     unpaid = {"status": "PAST_DUE", "unpaid_since": clock.now()}
     await set_subscription(shop, person, **unpaid)
@@ -109,10 +107,7 @@ async def test_usage_of_a_month_whose_renewal_is_unpaid_does_not_count_in_a_high
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as tx:
-        run = await start_run(tx, 1_500 * CENT)
-        await spend(tx, run, 1, 1_500 * CENT)
-        await end_run(tx, run)
+    await spend_cents(shop, person, 1_500)
     await set_subscription(shop, person, status="PAST_DUE", unpaid_since=clock.now())
     # Somebody looks at the balance, and buys the higher plan a moment later.
     assert (await usage_bar_at(shop, person, monkeypatch, days=32))["used"] == 1_500
@@ -127,10 +122,7 @@ async def test_a_plan_that_has_ended_gives_no_month_before_the_account_loses_it(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as tx:
-        run = await start_run(tx, 1_500 * CENT)
-        await spend(tx, run, 1, 1_500 * CENT)
-        await end_run(tx, run)
+    await spend_cents(shop, person, 1_500)
     await set_subscription(shop, person, status="ACTIVE", cancel_at_period_end=True)
     assert (await usage_bar_at(shop, person, monkeypatch, days=32))["remaining"] == 0
 

@@ -16,7 +16,7 @@ from rota.plans.states import State, Status, next_state
 from rota.variants.a import VARIANT_A
 from rota.variants.b import VARIANT_B
 from rota.variants.variant import Tier
-from tests.plans.test_states import END, GRACE, NEXT, START, TIERS, known, seen
+from tests.plans.subscriptions import END, GRACE, NEXT, START, TIERS, known, seen
 from tests.plans.world import World
 
 DOCS = Path(__file__).parents[2] / "docs"

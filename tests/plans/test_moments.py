@@ -6,7 +6,7 @@ import pytest
 
 from rota.plans.states import RECHECK_AFTER, RECHECK_UNPAID, due_at
 from rota.platform.clock import months_after
-from tests.plans.test_states import (
+from tests.plans.subscriptions import (
     CANCELLING,
     DURING,
     END,

@@ -23,7 +23,7 @@ from rota.plans.tiers import (
 )
 from rota.platform.errors import ApiError
 from rota.variants.a import VARIANT_A
-from tests.plans.test_states import CANCELLING, LOWERED, known
+from tests.plans.subscriptions import CANCELLING, LOWERED, known
 
 TIERS = Tiers(VARIANT_A.tiers)
 
