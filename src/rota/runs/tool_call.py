@@ -272,11 +272,13 @@ class ToolCaller:
         outcome = "failed" if result.is_error else "ok"
         CALLS.labels(outcome).inc()
 
+        # Before the account is locked, because it can be long.
+        content = storable(stored_results.limited(result.content, stored_characters))
+
         async def finish() -> NextStep:
             async with self._context.db.write(account_id) as tx:
                 # Locked, so that another slice sees either the result or a call in progress.
                 await journal.lock_account(tx)
-                content = storable(stored_results.limited(result.content, stored_characters))
                 was_last = await tool_steps.finish(tx, task_id, row, content, outcome)
                 if was_last and await queries.is_running(tx, task_id, row.run):
                     run_id = RunId(task_id, row.run)
