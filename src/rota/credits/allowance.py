@@ -39,13 +39,17 @@ class AllowanceOf(Protocol):
     ) -> MonthlyAllowance: ...
 
 
-async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime) -> None:
+async def refresh(
+    tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime, *, is_new_plan: bool = False
+) -> None:
     """Brings the balance up to date with the account's plan and the current month.
 
     A new plan starts a new month. If the account used more of the old month than the share of its
     days that passed, the difference counts as used in the new month, because the unused part of
     the old price is credited toward the new one. An unpaid month starts when it is paid, and until
     then the old one goes on. The rest of a month that is over expires. The account must be locked.
+
+    `is_new_plan`: the plan was bought anew, also if it is the same one.
     """
     balance = await tx.fetchrow(
         """
@@ -61,7 +65,7 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
     # Without an anchor, the month is over, and the payment for the next one is awaited.
     awaited = anchor is None and balance["allowance_total"] > 0
     over = awaited or (ends_at is not None and ends_at <= now)
-    if same_plan and not over:
+    if same_plan and not over and not is_new_plan:
         return
     monthly = await allowance_of(tx, balance["tier_now"], balance["seats_now"])
     if not monthly.paid:
@@ -77,12 +81,6 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
         )
         return
     await _start_month(tx, balance, monthly, now, over=over)
-
-
-async def start_month(tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime) -> None:
-    """Starts a month of the plan that the account has now, also if it had the same plan before."""
-    await tx.execute("UPDATE balances SET tier = NULL WHERE account_id = $1", tx.account_id)
-    await refresh(tx, allowance_of, now)
 
 
 async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:
@@ -165,5 +163,6 @@ def _elapsed_share(total_micros: int, anchor: datetime, ends_at: datetime, now: 
     """The part of a month's total that corresponds to the time that has passed."""
     start, end = anchor, ends_at
     if end - start > LONGEST_MONTH:
+        # Without a subscription, the anchor is the start of the first month.
         start, end = _month_bounds(anchor, now)
     return total_micros * ((now - start) // _MICROSECOND) // ((end - start) // _MICROSECOND)

@@ -50,20 +50,11 @@ class Turns:
         """
         if not wait and not self._shares.room(account_id):
             raise Busy
-        await self._shares.enter(account_id)
-        try:
-            async with self._transaction(account_id, user_id, wait=wait) as tx:
-                await membership.require(tx, right)
-                yield tx
-        finally:
-            self._shares.leave(account_id)
-
-    @asynccontextmanager
-    async def _transaction(
-        self, account_id: UUID, user_id: UUID, *, wait: bool
-    ) -> AsyncIterator[AccountTransaction]:
         number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
-        async with self._db.write(account_id, user_id, check_member=False) as tx:
+        async with (
+            self._shares.place(account_id),
+            self._db.write(account_id, user_id, check_member=False) as tx,
+        ):
             # The processor can be slower than a lock or an idle transaction may be otherwise.
             await tx.execute(
                 "SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -72,4 +63,5 @@ class Turns:
                 await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
             elif not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
                 raise Busy
+            await membership.require(tx, right)
             yield tx

@@ -10,7 +10,7 @@ import structlog
 
 from rota.accounts import members
 from rota.accounts import queries as accounts
-from rota.credits.allowance import AllowanceOf, start_month
+from rota.credits.allowance import AllowanceOf, refresh
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
@@ -141,7 +141,7 @@ class Plans:
         replaces = current and current.live and state.processor_id != current.processor_id
         if product == PLAN and (replaces or _entitled_plan(current) != _entitled_plan(state)):
             # Now, because the unused part of the old plan is credited now.
-            await start_month(tx, self._allowance_of, now)
+            await refresh(tx, self._allowance_of, now, is_new_plan=True)
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):
             await journal.append(tx, "subscription.updated", data)

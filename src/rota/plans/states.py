@@ -139,10 +139,10 @@ def state_at(state: State, now: datetime, grace: timedelta) -> State:
     """The state at this moment. Cancellations and grace periods end without a report."""
     if state.status == "CANCELLED" or (state.cancel_at_period_end and state.period_end <= now):
         return ended(state)
-    return replace(state, entitled=_is_paid(state, now, grace))
+    return replace(state, entitled=_is_entitled(state, now, grace))
 
 
-def _is_paid(state: State, now: datetime, grace: timedelta) -> bool:
+def _is_entitled(state: State, now: datetime, grace: timedelta) -> bool:
     # An active one is not late: its payment is not due yet, or a bank takes days for it.
     late_since = state.unpaid_since if state.status == "PAST_DUE" else None
     return late_since is None or now < late_since + grace
