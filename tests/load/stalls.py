@@ -16,15 +16,18 @@ import asyncio
 import sys
 import time
 from bisect import bisect_left
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 from statistics import median
 
 # One piece of work takes about 0.2 ms, so the program uses a twentieth of a processor.
 NUMBERS = 2_500
 EVERY_S = 0.004
-# Compared with the median of the first ones.
-FIRST = 250
+# Compared with the median of the latest minute or so: a machine can become slower for longer, and
+# then that is how fast it is.
+FIRST, LATEST = 250, 12_000
 SLOW = 2.0
 # What begins shortly before is still in progress then. The end is gradual, and a queue remains.
 BEFORE_S, AFTER_S = 0.03, 0.06
@@ -38,15 +41,17 @@ def _work() -> int:
 
 
 def watch() -> None:
-    first: list[int] = []
-    while len(first) < FIRST:
+    latest: deque[int] = deque(maxlen=LATEST)
+    while len(latest) < FIRST:
         time.sleep(EVERY_S)
-        first.append(_work())
-    usual = median(first)
-    while True:
+        latest.append(_work())
+    for number in count():
+        if number % FIRST == 0:
+            usual = median(latest)
         time.sleep(EVERY_S)
         began = time.perf_counter_ns()
-        is_slow = _work() > SLOW * usual
+        latest.append(_work())
+        is_slow = latest[-1] > SLOW * usual
         print(began, time.perf_counter_ns(), int(is_slow), flush=True)
 
 
