@@ -154,7 +154,7 @@ async def test_no_request_needs_two_connections_at_the_same_time(stack: Stack) -
 
 
 async def test_transactions_wait_in_order_and_a_cancelled_one_gives_up_its_place() -> None:
-    shares, account_id = ConnectionShares(2, timeout_s=5), uuid4()
+    shares, account_id = ConnectionShares(1, timeout_s=5), uuid4()
     order: list[int] = []
     done = asyncio.Event()
 

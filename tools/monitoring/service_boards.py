@@ -195,6 +195,20 @@ ACCOUNTS = Board(
             width=12,
         ),
         Panel(
+            "Processor time of requests",
+            (
+                (
+                    "topk(10, "
+                    + rate("rota_top_account_request_cpu_seconds_total", "account")
+                    + ")",
+                    "{{account}}",
+                ),
+            ),
+            "percentunit",
+            "Of one processor. While other accounts use a process, an account has a quarter of one.",
+            width=12,
+        ),
+        Panel(
             "Removed members",
             ((changes("rota_members_removed_total"), "in the last hour"),),
             width=12,

@@ -40,8 +40,8 @@ class _Share:
 
 
 class ConnectionShares:
-    def __init__(self, pool_size: int, timeout_s: float) -> None:
-        self.size = max(1, pool_size // 2)
+    def __init__(self, size: int, timeout_s: float) -> None:
+        self.size = size
         self._timeout_s = timeout_s
         # Only of accounts that have a transaction now.
         self._shares: dict[UUID, _Share] = {}

@@ -194,6 +194,7 @@ class Database:
             _begin(mode, self._application, account_id, user_id),
             lambda connection: AccountReader(connection, account_id, user_id),
             bound_to=account_id,
+            reads=True,
         )
 
     def _writing(

@@ -1,6 +1,7 @@
 """A process's connections to PostgreSQL, and transactions on them."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -12,9 +13,15 @@ import asyncpg
 
 from rota.platform import audit, database_metrics, json, membership
 from rota.platform.connection_shares import ConnectionShares
+from rota.platform.pace import COUNT_DATABASE
 from rota.platform.transactions import Statements
 
 T = TypeVar("T", bound=Statements)
+
+# A transaction that only reads does not count as expensive up to here.
+FREE_S = 0.005
+# One connection of this many is for the reads of an account.
+READ_PART = 5
 
 
 class PoolExhausted(TimeoutError):
@@ -59,7 +66,10 @@ class Pool:
         self._size = size
         self._timeouts = timeouts
         self._statement_cache = statement_cache
-        self.shares = ConnectionShares(size, timeouts.pool_s)
+        self.shares = ConnectionShares(max(1, size // 2), timeouts.pool_s)
+        # Of these, for what an account's requests read. Reading usually takes a millisecond or two.
+        # Many long reads at the same time would need all processors of the database.
+        self.reads = ConnectionShares(max(1, size // READ_PART), timeouts.pool_s)
         self._connections: Any = None
 
     async def open(self) -> None:
@@ -131,7 +141,17 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
     request needs at least one.
     """
 
-    __slots__ = ("_begin", "_bound_to", "_committed", "_connection", "_make", "_pool", "_tx")
+    __slots__ = (
+        "_began",
+        "_begin",
+        "_bound_to",
+        "_committed",
+        "_connection",
+        "_count",
+        "_make",
+        "_pool",
+        "_tx",
+    )
 
     def __init__(
         self,
@@ -140,6 +160,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         make: Callable[[Any], T],
         *,
         bound_to: UUID | None = None,
+        reads: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> None:
         self._pool = pool
@@ -148,6 +169,8 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         self._make = make
         # The account whose share of connections it uses.
         self._bound_to = bound_to
+        # What a transaction that writes takes is mostly waiting for locks.
+        self._count = COUNT_DATABASE.get() if reads else None
         # Called after the commit.
         self._committed = committed
         self._connection: Any = None
@@ -156,7 +179,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         if self._connection is not None:
             raise RuntimeError("the transaction has already begun")
         if self._bound_to is not None:
-            await self._pool.shares.enter(self._bound_to)
+            await self._enter(self._bound_to)
         try:
             self._connection = await self._pool.acquire()
         except BaseException:
@@ -168,6 +191,8 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
             await self._give_back(error)
             raise
         self._tx = self._make(self._connection)
+        if self._count is not None:
+            self._began = time.monotonic(), time.thread_time()
         return self._tx
 
     async def __aexit__(
@@ -176,6 +201,11 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._count is not None:
+            # While the thread was busy, the database may have been done already.
+            took_s = time.monotonic() - self._began[0] - (time.thread_time() - self._began[1])
+            if took_s > FREE_S:
+                self._count(took_s - FREE_S)
         if error is not None:
             await self._give_back(error)
             return
@@ -209,9 +239,21 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
             finally:
                 self._leave()
 
+    async def _enter(self, account_id: UUID) -> None:
+        if self._count is not None:
+            await self._pool.reads.enter(account_id)
+        try:
+            await self._pool.shares.enter(account_id)
+        except BaseException:
+            if self._count is not None:
+                self._pool.reads.leave(account_id)
+            raise
+
     def _leave(self) -> None:
         if self._bound_to is not None:
             self._pool.shares.leave(self._bound_to)
+            if self._count is not None:
+                self._pool.reads.leave(self._bound_to)
 
 
 async def _abandon(connection: Any) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import structlog
 from opentelemetry.trace import SpanKind
@@ -32,6 +32,7 @@ from rota.platform.errors import (
 )
 from rota.platform.http.bodies import MAX_BODY_BYTES, Bodies
 from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
+from rota.platform.http.request_pace import RequestPace
 from rota.platform.http.responses import METHODS, error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS, REQUESTS_IN_PROGRESS
 from rota.platform.top_accounts import TopAccounts
@@ -93,6 +94,7 @@ class Edge:
         self._cors = Cors(cors_origins)
         self._headers = [_HTTPS_ONLY] if https else []
         self._bodies = Bodies()
+        self._pace = RequestPace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -124,7 +126,11 @@ class Edge:
             if tracing.enabled():
                 app = _traced(app, headers)
             with self._bodies.reserved(admitted.client, headers):
-                await app(scope, bounded, writer.send)
+                if admitted.account is None:
+                    await app(scope, bounded, writer.send)
+                else:
+                    run = partial(app, scope, bounded, writer.send)
+                    await self._pace.run(admitted.account, run, writer.has_begun)
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
@@ -170,6 +176,9 @@ class _ResponseWriter:
         # Its headers can change until the response starts.
         self.admission = Admission()
         self.status = 0
+
+    def has_begun(self) -> bool:
+        return self.status != 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
