@@ -5,16 +5,13 @@ import time
 from uuid import uuid4
 
 import pytest
-from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client import REGISTRY
 
-from rota.platform import ids
+from rota.platform import ids, request_pace
 from rota.platform.db import Database
 from rota.platform.errors import RateLimited
-from rota.platform.http import request_pace
-from rota.platform.http.request_pace import BURST_S, SHARE, RequestPace
-from rota.platform.pace import COUNT_DATABASE
+from rota.platform.request_pace import BURST_S, SHARE, RequestPace, current, measured
 from rota.platform.shares import REFUSED
-from rota.platform.top_accounts import TopAccounts
 from tests.service import Service
 from tests.tasks.world import newcomer
 
@@ -81,7 +78,7 @@ async def test_an_account_that_would_wait_too_long_is_refused(
     before = REFUSED.labels("requests")._value.get()
     await send(pace, "other")
     await send(pace, "busy", 0.5)
-    with pytest.raises(RateLimited, match="too much processor time") as refused:
+    with pytest.raises(RateLimited, match="too much time of the service") as refused:
         await send(pace, "busy")
     assert refused.value.headers in ({"Retry-After": "1"}, {"Retry-After": "2"})
     assert REFUSED.labels("requests")._value.get() == before + 1
@@ -107,9 +104,9 @@ async def test_what_follows_the_beginning_of_a_response_is_not_counted() -> None
         for _ in range(5):
             await asyncio.sleep(0)
             compute(0.1)
-            count = COUNT_DATABASE.get()
-            assert count is not None
-            count(1.0)
+            use = current()
+            assert use is not None
+            assert use.is_over()
 
     await pace.run("streams", stream, began.is_set)
     assert not await send(pace, "streams")
@@ -143,6 +140,64 @@ async def test_reads_count_and_their_number_at_once_is_limited(service: Service)
     await db.close()
 
 
+async def test_tasks_of_the_work_count_if_it_says_so() -> None:
+    pace = RequestPace()
+    await send(pace, "other")
+
+    async def part() -> None:
+        await asyncio.sleep(0)
+        compute(0.2)
+
+    async def work() -> None:
+        await asyncio.create_task(measured(part()))
+
+    await pace.run("parts", work, bool)
+    assert await send(pace, "parts")
+
+
+async def test_tasks_that_the_work_starts_do_not_belong_to_it() -> None:
+    pace, found = RequestPace(), []
+
+    async def part() -> None:
+        found.append(current())
+
+    async def work() -> None:
+        found.append(current())
+        await asyncio.create_task(part())
+
+    await pace.run("starts", work, bool)
+    assert found[0] is not None
+    assert found[1:] == [None]
+
+
+async def test_what_was_expected_of_a_stream_is_given_back_when_it_begins() -> None:
+    pace, began, end = RequestPace(), asyncio.Event(), asyncio.Event()
+    await send(pace, "other")
+    await send(pace, "streams", 0.05)
+
+    async def stream() -> None:
+        began.set()
+        await end.wait()
+
+    streams = [asyncio.create_task(pace.run("streams", stream, began.is_set)) for _ in range(20)]
+    await asyncio.sleep(0.1)
+    assert not await send(pace, "streams")
+    end.set()
+    await asyncio.gather(*streams)
+
+
+async def test_an_account_never_owes_more_than_a_few_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(request_pace, "MAX_DEBT_S", 0.5)
+    pace = RequestPace()
+    await send(pace, "other")
+    await send(pace, "busy", 1.0)
+    started = time.monotonic()
+    await send(pace, "busy")
+    assert time.monotonic() - started < 1.0 / SHARE / 2
+
+
 async def test_errors_and_cancellation_reach_the_request() -> None:
     pace, seen = RequestPace(), []
 
@@ -174,10 +229,8 @@ async def test_errors_and_cancellation_reach_the_request() -> None:
 async def test_the_service_counts_what_the_requests_of_an_account_use(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    top = TopAccounts("used", "For this test.", registry=CollectorRegistry())
-    monkeypatch.setattr(request_pace, "TOP_PROCESSOR_TIME", top)
+    used: dict[str, float] = {}
+    monkeypatch.setattr(request_pace.TOP_PROCESSOR_TIME, "add", used.__setitem__)
     person = await newcomer(service)
     assert (await person.get("/api/tasks")).status_code == 200
-    [family] = top.collect()
-    used = {sample.labels["account"]: sample.value for sample in family.samples}
     assert 0 < used[ids.to_wire("acct", person.user_id)] < 1

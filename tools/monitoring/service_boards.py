@@ -205,7 +205,7 @@ ACCOUNTS = Board(
                 ),
             ),
             "percentunit",
-            "Of one processor. While other accounts use a process, an account has a quarter of one.",
+            "Of one processor. While others use a process, an account has a quarter of one in it.",
             width=12,
         ),
         Panel(

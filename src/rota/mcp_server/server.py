@@ -5,10 +5,10 @@ only the waits that are under way. The SDK speaks the protocol of 2026-07-28 and
 the same URL.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -42,12 +42,15 @@ from rota.mcp_server.tools import INSTRUCTIONS, TOOLS, agent_tools
 from rota.platform.errors import ApiError
 from rota.platform.http.bodies import MAX_BODY_BYTES
 from rota.platform.http.edge import as_api_error
+from rota.platform.request_pace import measured
 
 PATH = "/mcp"
 # What the protocol calls a missing capability of the client.
 MISSING_CAPABILITY = -32021
 
 Context = ServerRequestContext[Any, Request]
+P = TypeVar("P")
+R = TypeVar("R")
 
 
 class McpServer:
@@ -88,15 +91,15 @@ class McpServer:
             instructions=INSTRUCTIONS,
             # No tool mirrors its arguments into headers, so there is nothing to compare.
             get_tool_input_schema=lambda name: None,
-            on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,  # type: ignore[arg-type]
+            on_list_tools=_counted(self._list_tools),
+            on_call_tool=_counted(self._call_tool),  # type: ignore[arg-type]
         )
         # Edge traces requests.
         server.middleware = []
         server.extensions = {EXTENSION: {}}
-        server.add_request_handler("tasks/get", TaskParams, self._get_handle)
-        server.add_request_handler("tasks/update", UpdateParams, self._update_handle)
-        server.add_request_handler("tasks/cancel", TaskParams, self._cancel_handle)
+        server.add_request_handler("tasks/get", TaskParams, _counted(self._get_handle))
+        server.add_request_handler("tasks/update", UpdateParams, _counted(self._update_handle))
+        server.add_request_handler("tasks/cancel", TaskParams, _counted(self._cancel_handle))
         return server
 
     async def _list_tools(
@@ -172,6 +175,15 @@ class McpServer:
 
     def _still_allowed(self, request: Request, before: Caller) -> StillAllowed:
         return still_allowed(self._credentials, request, PATH, before, READER)
+
+
+def _counted(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
+    """The SDK handles messages in tasks of its own, sometimes after the response has begun."""
+
+    async def counted(context: Context, params: P) -> R:
+        return await measured(handle(context, params))
+
+    return counted
 
 
 def _protocol_error(error: ApiError) -> MCPError:

@@ -8,8 +8,8 @@ passed since. Cheap work hardly waits.
 import asyncio
 import math
 import time
-from collections.abc import Callable, Hashable
-from contextvars import ContextVar
+from collections import Counter
+from collections.abc import Hashable
 from typing import NoReturn
 from weakref import WeakValueDictionary
 
@@ -17,15 +17,21 @@ from rota.platform.cache import ExpiringCache
 from rota.platform.errors import RateLimited
 from rota.platform.shares import REFUSED, WAIT_SECONDS
 
-# Counts work of the database for the account whose request this is.
-COUNT_DATABASE: ContextVar[Callable[[float], None] | None] = ContextVar(
-    "COUNT_DATABASE", default=None
-)
+# Work of one account that waits.
+MAX_WAITING = 256
+LOOK_EVERY_S = 0.1
 
 
 class Pace:
     def __init__(
-        self, name: str, message: str, *, share: float, wait_s: float, burst_s: float = 0.0
+        self,
+        name: str,
+        message: str,
+        *,
+        share: float,
+        wait_s: float,
+        burst_s: float = 0.0,
+        max_debt_s: float = math.inf,
     ) -> None:
         self._waited = WAIT_SECONDS.labels(name)
         self._refused = REFUSED.labels(name)
@@ -36,10 +42,13 @@ class Pace:
         self._wait_s = wait_s
         # An account that has used no more than this does not wait.
         self._burst_s = burst_s / share
+        # No account has to wait longer than this, whatever it has used.
+        self._max_debt_s = self._burst_s + max_debt_s
         # When what an account has used is only its share of the time.
         self._paid: ExpiringCache[Hashable, float] = ExpiringCache(
             max_items=10_000, max_age_s=3_600
         )
+        self._waiting: Counter[Hashable] = Counter()
         # Those of an account who wait, in their order.
         self._queues: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
@@ -54,23 +63,29 @@ class Pace:
         self.spend(account, cpu_s)
 
     async def _wait(self, account: Hashable, queue: asyncio.Lock) -> None:
-        if self.due_in(account) > self._wait_s:
+        if self.due_in(account) > self._wait_s or self._waiting[account] >= MAX_WAITING:
             self.refuse(account)
+        self._waiting[account] += 1
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._wait_s), queue:
-                # It is later after what others of the account have spent meanwhile.
+                # It is later after what others of the account have spent meanwhile, and sooner
+                # after what they have given back.
                 while due_in := self.due_in(account):  # noqa: ASYNC110
-                    await asyncio.sleep(due_in)
+                    await asyncio.sleep(min(due_in, LOOK_EVERY_S))
         except TimeoutError:
             self.refuse(account)
         finally:
+            self._waiting[account] -= 1
+            if not self._waiting[account]:
+                del self._waiting[account]
             self._waited.observe(time.monotonic() - started)
 
     def spend(self, account: Hashable, cpu_s: float) -> None:
         """Counts processor time that the account has used, or gives back what it did not need."""
         now = time.monotonic()
-        self._paid.put(account, max(now, self._paid.get(account) or now) + cpu_s / self._share)
+        paid = max(now, self._paid.get(account) or now) + cpu_s / self._share
+        self._paid.put(account, min(paid, now + self._max_debt_s))
 
     def due_in(self, account: Hashable) -> float:
         """The seconds until the next work of the account can begin."""

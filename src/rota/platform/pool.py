@@ -13,13 +13,15 @@ import asyncpg
 
 from rota.platform import audit, database_metrics, json, membership
 from rota.platform.connection_shares import ConnectionShares
-from rota.platform.pace import COUNT_DATABASE
+from rota.platform.request_pace import Use, current
 from rota.platform.transactions import Statements
 
 T = TypeVar("T", bound=Statements)
 
 # A transaction that only reads does not count as expensive up to here.
 FREE_S = 0.005
+# A database that hangs says nothing about what waits for it.
+MAX_READ_S = 0.25
 # One connection of this many is for the reads of an account.
 READ_PART = 5
 
@@ -69,7 +71,7 @@ class Pool:
         self.shares = ConnectionShares(max(1, size // 2), timeouts.pool_s)
         # Of these, for what an account's requests read. Reading usually takes a millisecond or two.
         # Many long reads at the same time would need all processors of the database.
-        self.reads = ConnectionShares(max(1, size // READ_PART), timeouts.pool_s)
+        self.reads = ConnectionShares(max(2, size // READ_PART), timeouts.pool_s)
         self._connections: Any = None
 
     async def open(self) -> None:
@@ -147,10 +149,10 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         "_bound_to",
         "_committed",
         "_connection",
-        "_count",
         "_make",
         "_pool",
         "_tx",
+        "_use",
     )
 
     def __init__(
@@ -170,7 +172,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         # The account whose share of connections it uses.
         self._bound_to = bound_to
         # What a transaction that writes takes is mostly waiting for locks.
-        self._count = COUNT_DATABASE.get() if reads else None
+        self._use = _limited_use() if reads else None
         # Called after the commit.
         self._committed = committed
         self._connection: Any = None
@@ -191,7 +193,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
             await self._give_back(error)
             raise
         self._tx = self._make(self._connection)
-        if self._count is not None:
+        if self._use is not None:
             self._began = time.monotonic(), time.thread_time()
         return self._tx
 
@@ -201,11 +203,11 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._count is not None:
+        if self._use is not None and error is None:
             # While the thread was busy, the database may have been done already.
             took_s = time.monotonic() - self._began[0] - (time.thread_time() - self._began[1])
             if took_s > FREE_S:
-                self._count(took_s - FREE_S)
+                self._use.add(min(took_s, MAX_READ_S) - FREE_S)
         if error is not None:
             await self._give_back(error)
             return
@@ -240,20 +242,25 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
                 self._leave()
 
     async def _enter(self, account_id: UUID) -> None:
-        if self._count is not None:
+        if self._use is not None:
             await self._pool.reads.enter(account_id)
         try:
             await self._pool.shares.enter(account_id)
         except BaseException:
-            if self._count is not None:
+            if self._use is not None:
                 self._pool.reads.leave(account_id)
             raise
 
     def _leave(self) -> None:
         if self._bound_to is not None:
             self._pool.shares.leave(self._bound_to)
-            if self._count is not None:
+            if self._use is not None:
                 self._pool.reads.leave(self._bound_to)
+
+
+def _limited_use() -> Use | None:
+    use = current()
+    return use if use is not None and not use.is_over() else None
 
 
 async def _abandon(connection: Any) -> None:

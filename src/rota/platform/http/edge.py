@@ -32,8 +32,8 @@ from rota.platform.errors import (
 )
 from rota.platform.http.bodies import MAX_BODY_BYTES, Bodies
 from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
-from rota.platform.http.request_pace import RequestPace
 from rota.platform.http.responses import METHODS, error_response
+from rota.platform.request_pace import RequestPace
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS, REQUESTS_IN_PROGRESS
 from rota.platform.top_accounts import TopAccounts
 
@@ -120,17 +120,19 @@ class Edge:
             if preflight:
                 scope[PREFLIGHT] = True
             writer.admission = admitted = await self._guard(scope, headers)
-            app = admitted.refusal or _refuse_early(scope, headers) or self._app
+            answer = admitted.refusal or _refuse_early(scope, headers)
             if preflight:
-                app = preflight_response()
+                answer = preflight_response()
+            app = answer or self._app
             if tracing.enabled():
                 app = _traced(app, headers)
-            with self._bodies.reserved(admitted.client, headers):
-                if admitted.account is None:
-                    await app(scope, bounded, writer.send)
-                else:
-                    run = partial(app, scope, bounded, writer.send)
-                    await self._pace.run(admitted.account, run, writer.has_begun)
+            respond = partial(self._respond, app, scope, headers, bounded, writer)
+            if answer is not None or admitted.account is None:
+                await respond()
+            else:
+                # What follows the beginning of the response does not count: a stream has other
+                # limits, and the account's requests would wait as long as its streams are busy.
+                await self._pace.run(admitted.account, respond, writer.has_begun)
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
@@ -156,6 +158,17 @@ class Edge:
             ms=round(seconds * 1000, 2),
             account=admitted.account,
         )
+
+    async def _respond(
+        self,
+        app: ASGIApp,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        receive: Receive,
+        writer: "_ResponseWriter",
+    ) -> None:
+        with self._bodies.reserved(writer.admission.client, headers):
+            await app(scope, receive, writer.send)
 
 
 # Finding a time series by its labels takes longer than counting. There are as many as routes.

@@ -1,0 +1,188 @@
+"""Spreads the expensive requests of an account over time.
+
+Rate limits count requests, but some need a hundred times as much of the event loop as others. So
+what each request uses is measured. While other accounts use the process, an account's requests may
+use only a share of the event loop, and those beyond it wait. An account that is alone never waits.
+"""
+
+import asyncio
+import time
+import types
+from collections.abc import Awaitable, Callable, Generator
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from rota.platform.cache import ExpiringCache
+from rota.platform.pace import Pace
+from rota.platform.top_accounts import TopAccounts
+
+T = TypeVar("T")
+
+# Of the event loop. An account of the highest tier that sends as much as it may uses less.
+SHARE = 0.25
+# What an account can use at once, for example for a page that needs ten requests.
+BURST_S = 0.1
+# How long a request waits before it is refused.
+WAIT_S = 10.0
+# How long none of an account's requests can begin, at most.
+MAX_DEBT_S = 20.0
+# An account is alone if no other one has sent a request for this long.
+ALONE_S = 10.0
+# Time beyond what was expected is counted in pieces of this size.
+PIECE_S = 0.001
+# What is expected of a request is at most this.
+MAX_EXPECTED_S = 0.05
+# How much a cheaper request lowers what is expected of the next.
+NEWEST = 0.1
+
+TOP_PROCESSOR_TIME = TopAccounts(
+    "rota_top_account_request_cpu_seconds_total",
+    "Processor time of the requests of the accounts that use the most, with what they read.",
+)
+
+_TOO_MUCH = (
+    "The requests of this account have used too much time of the service, for example for large "
+    "bodies or pages, or searches. Try again in a few seconds, with fewer or smaller requests."
+)
+
+
+class Use:
+    """The processor time that one request has used, here and in the database."""
+
+    __slots__ = ("_pace", "account", "counted", "is_over", "used")
+
+    def __init__(self, pace: "RequestPace", account: str, is_over: Callable[[], bool]) -> None:
+        self._pace = pace
+        self.account = account
+        # What comes later does not count.
+        self.is_over = is_over
+        self.used = 0.0
+        self.counted = 0.0
+
+    def add(self, cpu_s: float) -> None:
+        self.used += cpu_s
+        if self.used - self.counted > PIECE_S:
+            self._pace.count(self)
+
+    @types.coroutine
+    def measured(self, work: Awaitable[T]) -> Generator[Any, Any, T]:
+        """Takes the steps of the work. What runs while it waits does not count."""
+        steps = work.__await__()
+        proceed: Callable[[Any], Any] = steps.send
+        value: Any = None
+        is_over = False
+        while True:
+            started = 0.0 if is_over else time.thread_time()
+            try:
+                waits_for = proceed(value)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                # An exception that was passed on refers to this frame.
+                value = None
+                if not is_over:
+                    self.add(time.thread_time() - started)
+                    if is_over := self.is_over():
+                        # It can go on for hours, so what was expected is given back now.
+                        self._pace.settle(self)
+            try:
+                value = yield waits_for
+                proceed = steps.send
+            except BaseException as error:
+                proceed, value = steps.throw, error
+
+    async def part(self, work: Awaitable[T]) -> T:
+        """Work in a task of its own, all of which counts."""
+        use = Use(self._pace, self.account, bool)
+        CURRENT.set((use, asyncio.current_task()))
+        try:
+            return await use.measured(work)
+        finally:
+            self._pace.settle(use)
+            TOP_PROCESSOR_TIME.add(use.account, use.used)
+
+
+# The request of a task, with the task: others that it starts inherit the variable only.
+CURRENT: ContextVar[tuple[Use, object] | None] = ContextVar("CURRENT", default=None)
+
+
+def current() -> Use | None:
+    found = CURRENT.get()
+    return found[0] if found is not None and found[1] is asyncio.current_task() else None
+
+
+async def measured(work: Awaitable[T]) -> T:
+    """Counts what a task of its own does toward the request that started the task."""
+    found = CURRENT.get()
+    return await (work if found is None else found[0].part(work))
+
+
+class RequestPace:
+    def __init__(self) -> None:
+        self._pace = Pace(
+            "requests",
+            _TOO_MUCH,
+            share=SHARE,
+            wait_s=WAIT_S,
+            burst_s=BURST_S,
+            max_debt_s=MAX_DEBT_S,
+        )
+        self._company = _Company()
+        # What the requests of an account usually use.
+        self._usual: ExpiringCache[str, float] = ExpiringCache(max_items=10_000, max_age_s=600)
+
+    async def run(
+        self, account: str, respond: Callable[[], Awaitable[None]], is_over: Callable[[], bool]
+    ) -> None:
+        """Responds when the account may begin a request. What that uses counts until it is over."""
+        self._company.joined_by(account)
+        expected = self._usual.get(account) or 0.0
+        use = Use(self, account, is_over)
+        if not self._company.is_alone(account):
+            await self._pace.wait(account, expected)
+            use.counted = expected
+        CURRENT.set((use, asyncio.current_task()))
+        try:
+            await use.measured(respond())
+        finally:
+            if not is_over():
+                self.settle(use)
+            TOP_PROCESSOR_TIME.add(account, use.used)
+            # Tasks that it has started may still refer to it.
+            use.is_over = _always
+
+    def count(self, use: Use) -> None:
+        """Counts what has been used but not counted, or gives back what was not needed."""
+        if not self._company.is_alone(use.account):
+            self._pace.spend(use.account, use.used - use.counted)
+        use.counted = use.used
+
+    def settle(self, use: Use) -> None:
+        self.count(use)
+        usual = self._usual.get(use.account) or 0.0
+        # Up at once and down slowly: expensive requests must not hide behind cheap ones.
+        usual = max(use.counted, usual + NEWEST * (use.counted - usual))
+        self._usual.put(use.account, min(usual, MAX_EXPECTED_S))
+
+
+def _always() -> bool:
+    return True
+
+
+class _Company:
+    """Whether other accounts use the process, from the latest request of the account that came last
+    and the latest request of all others."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._last_at = self._others_at = -ALONE_S
+
+    def joined_by(self, account: str) -> None:
+        if account != self._last:
+            self._last, self._others_at = account, self._last_at
+        self._last_at = time.monotonic()
+
+    def is_alone(self, account: str) -> bool:
+        others_at = self._others_at if account == self._last else self._last_at
+        return time.monotonic() - others_at > ALONE_S
