@@ -11,11 +11,13 @@ from openai.types.chat import ChatCompletionChunk
 from pydantic import ValidationError
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.profiles import ModelProfile, merge_profile
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from rota.platform.model_choice import ModelChoice
+from rota.runs.tool_schemas import keeping
 
 ResponseT = TypeVar("ResponseT")
 
@@ -43,10 +45,17 @@ def create(choice: ModelChoice) -> Model:
         return GoogleModel(choice.model, provider=google)
     client = _Client(api_key=key or "none", base_url=choice.base_url, max_retries=0)
     client.chat.completions = _Completions(client)  # type: ignore[misc]
+    provider = OpenAIProvider(openai_client=client)
+    return _ChatModel(choice.model, provider=provider, profile=_openai_profile)
+
+
+def _openai_profile(default: ModelProfile) -> ModelProfile:
     # Without it, an answer that a broken connection cut off would count as whole.
     whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-    provider = OpenAIProvider(openai_client=client)
-    return _ChatModel(choice.model, provider=provider, profile=whole)
+    profile = merge_profile(default, whole)
+    if transformer := profile.get("json_schema_transformer"):
+        profile["json_schema_transformer"] = keeping(transformer)
+    return profile
 
 
 class _Client(AsyncOpenAI):
