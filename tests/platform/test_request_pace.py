@@ -2,15 +2,28 @@
 
 import asyncio
 import time
+from collections import Counter
+from functools import partial
+from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from prometheus_client import REGISTRY
 
 from rota.platform import ids, request_pace
 from rota.platform.db import Database
 from rota.platform.errors import RateLimited
-from rota.platform.request_pace import BURST_S, SHARE, RequestPace, current, measured
+from rota.platform.request_pace import (
+    BURST_S,
+    MAX_READ_S,
+    SHARE,
+    LongReads,
+    RequestPace,
+    Use,
+    current,
+    measured,
+)
 from rota.platform.shares import REFUSED
 from tests.service import Service
 from tests.tasks.world import newcomer
@@ -25,12 +38,12 @@ def compute(cpu_s: float) -> None:
 async def send(pace: RequestPace, account: str, cpu_s: float = 0.0) -> bool:
     """A request that needs this much processor time, and whether requests waited."""
 
-    async def work() -> None:
+    async def respond(_: Use) -> None:
         await asyncio.sleep(0)
         compute(cpu_s)
 
     before = waits()
-    await pace.run(account, work, bool)
+    await pace.run(account, respond)
     return waits() > before
 
 
@@ -89,58 +102,130 @@ async def test_cheap_requests_that_wait_for_something_else_cost_nothing() -> Non
     pace = RequestPace()
     await send(pace, "other")
     before = waits()
-    await asyncio.gather(*[pace.run("calm", lambda: asyncio.sleep(0.5), bool) for _ in range(50)])
+    await asyncio.gather(*[pace.run("calm", lambda _: asyncio.sleep(0.5)) for _ in range(50)])
     assert waits() == before
     assert not await send(pace, "calm")
 
 
-async def test_what_follows_the_beginning_of_a_response_is_not_counted() -> None:
-    pace, began = RequestPace(), asyncio.Event()
+async def test_what_follows_the_beginning_of_a_response_does_not_count() -> None:
+    pace = RequestPace()
     await send(pace, "other")
 
-    async def stream() -> None:
+    async def stream(use: Use) -> None:
         compute(0.05)
-        began.set()
+        use.end()
         for _ in range(5):
-            await asyncio.sleep(0)
             compute(0.1)
-            use = current()
-            assert use is not None
-            assert use.is_over()
+            await asyncio.sleep(0)
 
-    await pace.run("streams", stream, began.is_set)
+    await pace.run("streams", stream)
     assert not await send(pace, "streams")
 
+    async def respond_slowly(use: Use) -> None:
+        compute(0.4)
+        use.end()
 
-async def test_reads_count_and_their_number_at_once_is_limited(service: Service) -> None:
+    await pace.run("streams", respond_slowly)
+    assert await send(pace, "streams")
+
+
+async def test_what_was_expected_of_a_stream_is_given_back_when_it_begins() -> None:
+    pace, end = RequestPace(), asyncio.Event()
+    begun: list[Use] = []
+    await send(pace, "other")
+    await send(pace, "streams", 0.05)
+
+    async def stream(use: Use) -> None:
+        # Like the server's streams, which send their responses in tasks of their own.
+        await asyncio.create_task(begin(use))
+
+    async def begin(use: Use) -> None:
+        use.end()
+        begun.append(use)
+        await end.wait()
+
+    streams = [asyncio.create_task(pace.run("streams", stream)) for _ in range(20)]
+    async with asyncio.timeout(20):
+        while len(begun) < len(streams):
+            await asyncio.sleep(0.01)
+    assert not await send(pace, "streams")
+    end.set()
+    await asyncio.gather(*streams)
+
+
+async def test_what_was_expected_too_much_is_not_given_back_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(request_pace, "REFUND_S", 0.2)
+    pace, end = RequestPace(), asyncio.Event()
+    await send(pace, "other")
+    await send(pace, "holds", 0.05)
+
+    async def hold(_: Use) -> None:
+        await end.wait()
+
+    holds = [asyncio.create_task(pace.run("holds", hold)) for _ in range(8)]
+    await asyncio.sleep(2)
+    end.set()
+    await asyncio.gather(*holds)
+    # Time has paid for what was expected of them, so it is no credit for others.
+    await send(pace, "holds", 0.2)
+    assert await send(pace, "holds")
+
+
+async def test_long_reads_count_and_their_number_at_once_is_limited(service: Service) -> None:
     pace, account = RequestPace(), uuid4()
     db = Database(service.database_url, pool_size=10)
     await db.open()
     await send(pace, "other")
     reading = most = 0
 
-    async def read() -> None:
-        nonlocal reading, most
-        async with db.read(account) as tx:
-            reading += 1
-            most = max(most, reading)
-            await tx.fetchval("SELECT pg_sleep(0.1)")
-            reading -= 1
+    def request(begin: Any, seconds: float, *, fails: bool = False) -> Any:
+        async def respond(_: Use) -> None:
+            nonlocal reading, most
+            async with begin(account) as tx:
+                reading += 1
+                most = max(most, reading)
+                try:
+                    await tx.fetchval("SELECT pg_sleep($1)", seconds)
+                    if fails:
+                        await tx.fetchval("SELECT 1 / 0")
+                finally:
+                    reading -= 1
 
-    async def write() -> None:
-        async with db.write(account) as tx:
-            await tx.fetchval("SELECT pg_sleep(0.3)")
+        return respond
 
-    for _ in range(2):
-        await pace.run("writes", write, bool)
-    assert not await send(pace, "writes")
-    await asyncio.gather(*[pace.run("reads", read, bool) for _ in range(4)])
+    unlimited = partial(db.snapshot, limited=False)
+    for _ in range(3):
+        await pace.run("writes", request(db.write, 0.3))
+        await pace.run("exports", request(unlimited, 0.3))
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            await pace.run("fails", request(db.read, 0.3, fails=True))
+    for account_name in ("writes", "exports", "fails"):
+        assert not await send(pace, account_name)
+    most = 0
+    await asyncio.gather(*[pace.run("exports", request(unlimited, 0.3)) for _ in range(4)])
+    assert most > 2
+    most = 0
+    await asyncio.gather(*[pace.run("reads", request(db.read, 0.3)) for _ in range(4)])
     assert most == 2
     assert await send(pace, "reads")
     await db.close()
 
 
-async def test_tasks_of_the_work_count_if_it_says_so() -> None:
+def test_a_database_that_is_slow_for_everybody_delays_nobody() -> None:
+    reads = LongReads()
+    assert reads.excess(0.03) > 0.02
+    for _ in range(500):
+        reads.excess(0.02)
+    assert reads.excess(0.03) == 0
+    assert 0.1 < reads.excess(60) <= MAX_READ_S
+    for _ in range(500):
+        reads.excess(0.001)
+    assert reads.excess(0.03) > 0.02
+
+
+async def test_tasks_of_a_request_count_if_they_say_so() -> None:
     pace = RequestPace()
     await send(pace, "other")
 
@@ -148,42 +233,26 @@ async def test_tasks_of_the_work_count_if_it_says_so() -> None:
         await asyncio.sleep(0)
         compute(0.2)
 
-    async def work() -> None:
+    async def respond(use: Use) -> None:
+        use.end()
         await asyncio.create_task(measured(part()))
 
-    await pace.run("parts", work, bool)
+    await pace.run("parts", respond)
     assert await send(pace, "parts")
 
 
-async def test_tasks_that_the_work_starts_do_not_belong_to_it() -> None:
+async def test_tasks_that_a_request_starts_do_not_belong_to_it() -> None:
     pace, found = RequestPace(), []
 
     async def part() -> None:
         found.append(current())
 
-    async def work() -> None:
-        found.append(current())
+    async def respond(use: Use) -> None:
+        assert current() is use
         await asyncio.create_task(part())
 
-    await pace.run("starts", work, bool)
-    assert found[0] is not None
-    assert found[1:] == [None]
-
-
-async def test_what_was_expected_of_a_stream_is_given_back_when_it_begins() -> None:
-    pace, began, end = RequestPace(), asyncio.Event(), asyncio.Event()
-    await send(pace, "other")
-    await send(pace, "streams", 0.05)
-
-    async def stream() -> None:
-        began.set()
-        await end.wait()
-
-    streams = [asyncio.create_task(pace.run("streams", stream, began.is_set)) for _ in range(20)]
-    await asyncio.sleep(0.1)
-    assert not await send(pace, "streams")
-    end.set()
-    await asyncio.gather(*streams)
+    await pace.run("starts", respond)
+    assert found == [None]
 
 
 async def test_an_account_never_owes_more_than_a_few_seconds(
@@ -201,7 +270,7 @@ async def test_an_account_never_owes_more_than_a_few_seconds(
 async def test_errors_and_cancellation_reach_the_request() -> None:
     pace, seen = RequestPace(), []
 
-    async def work() -> None:
+    async def respond(_: Use) -> None:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -211,26 +280,42 @@ async def test_errors_and_cancellation_reach_the_request() -> None:
             seen.append("waited")
             raise
 
-    request = asyncio.create_task(pace.run("account", work, bool))
+    request = asyncio.create_task(pace.run("account", respond))
     await asyncio.sleep(0.01)
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
     assert seen == ["cancelled", "waited"]
 
-    async def fail() -> None:
+    async def fail(_: Use) -> None:
         await asyncio.sleep(0)
         raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):
-        await pace.run("account", fail, bool)
+        await pace.run("account", fail)
 
 
 async def test_the_service_counts_what_the_requests_of_an_account_use(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used: dict[str, float] = {}
-    monkeypatch.setattr(request_pace.TOP_PROCESSOR_TIME, "add", used.__setitem__)
+    used: Counter[str] = Counter()
+    monkeypatch.setattr(
+        request_pace.TOP_PROCESSOR_TIME,
+        "add",
+        lambda account, seconds: used.update({account: seconds}),
+    )
     person = await newcomer(service)
+    account = ids.to_wire("acct", person.user_id)
     assert (await person.get("/api/tasks")).status_code == 200
-    assert 0 < used[ids.to_wire("acct", person.user_id)] < 1
+    assert 0 < used[account] < 1
+    before = used[account]
+    # What is refused at once neither counts nor waits.
+    refused = await person.get("/api/tasks", headers={"Api-Version": "1999-01-01"})
+    assert refused.status_code == 400
+    assert used[account] == before
+    # The events of a stream do not count, but its beginning does.
+    async with service.http.stream("GET", "/api/events", headers=person.auth) as stream:
+        assert stream.status_code == 200
+        async with asyncio.timeout(20):
+            while used[account] == before:
+                await asyncio.sleep(0.01)

@@ -120,7 +120,7 @@ class Exports:
         pace = _Pace()
         try:
             # The user of a personal account has its ID. A company's users own their profiles.
-            async with self._db.snapshot(account_id, account_id) as tx:
+            async with self._db.snapshot(account_id, account_id, limited=False) as tx:
                 await tx.fetchval(
                     "SELECT set_config('idle_in_transaction_session_timeout', $1, true)",
                     str(STALL_SECONDS * 1000),

@@ -5,12 +5,12 @@ only the waits that are under way. The SDK speaks the protocol of 2026-07-28 and
 the same URL.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -49,8 +49,6 @@ PATH = "/mcp"
 MISSING_CAPABILITY = -32021
 
 Context = ServerRequestContext[Any, Request]
-P = TypeVar("P")
-R = TypeVar("R")
 
 
 class McpServer:
@@ -91,15 +89,16 @@ class McpServer:
             instructions=INSTRUCTIONS,
             # No tool mirrors its arguments into headers, so there is nothing to compare.
             get_tool_input_schema=lambda name: None,
-            on_list_tools=_counted(self._list_tools),
-            on_call_tool=_counted(self._call_tool),  # type: ignore[arg-type]
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,  # type: ignore[arg-type]
         )
-        # Edge traces requests.
-        server.middleware = []
+        # Edge traces requests. The SDK handles messages in tasks of their own, often after the
+        # response has begun.
+        server.middleware = [_count]
         server.extensions = {EXTENSION: {}}
-        server.add_request_handler("tasks/get", TaskParams, _counted(self._get_handle))
-        server.add_request_handler("tasks/update", UpdateParams, _counted(self._update_handle))
-        server.add_request_handler("tasks/cancel", TaskParams, _counted(self._cancel_handle))
+        server.add_request_handler("tasks/get", TaskParams, self._get_handle)
+        server.add_request_handler("tasks/update", UpdateParams, self._update_handle)
+        server.add_request_handler("tasks/cancel", TaskParams, self._cancel_handle)
         return server
 
     async def _list_tools(
@@ -177,13 +176,8 @@ class McpServer:
         return still_allowed(self._credentials, request, PATH, before, READER)
 
 
-def _counted(handle: Callable[[Context, P], Awaitable[R]]) -> Callable[[Context, P], Awaitable[R]]:
-    """The SDK handles messages in tasks of its own, sometimes after the response has begun."""
-
-    async def counted(context: Context, params: P) -> R:
-        return await measured(handle(context, params))
-
-    return counted
+async def _count(ctx: Context, call_next: CallNext) -> HandlerResult:
+    return await measured(call_next(ctx))
 
 
 def _protocol_error(error: ApiError) -> MCPError:

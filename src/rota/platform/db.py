@@ -139,10 +139,12 @@ class Database:
         return self._reading("READ ONLY", account_id, user_id)
 
     def snapshot(
-        self, account_id: UUID, user_id: UUID = NO_USER
+        self, account_id: UUID, user_id: UUID = NO_USER, *, limited: bool = True
     ) -> AbstractAsyncContextManager[AccountReader]:
-        """A read in which all statements see the database at the same moment."""
-        return self._reading("ISOLATION LEVEL REPEATABLE READ READ ONLY", account_id, user_id)
+        """A read in which all statements see the database at the same moment. One that goes on
+        while a client reads is not limited: it would take a place for reading from the account."""
+        mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        return self._reading(mode, account_id, user_id, limited=limited)
 
     def write(
         self,
@@ -188,13 +190,15 @@ class Database:
             )
         return self._unbound(begin)
 
-    def _reading(self, mode: str, account_id: UUID, user_id: UUID) -> Transaction[AccountReader]:
+    def _reading(
+        self, mode: str, account_id: UUID, user_id: UUID, *, limited: bool = True
+    ) -> Transaction[AccountReader]:
         return Transaction(
             self._pool,
             _begin(mode, self._application, account_id, user_id),
             lambda connection: AccountReader(connection, account_id, user_id),
             bound_to=account_id,
-            reads=True,
+            limited_read=limited,
         )
 
     def _writing(

@@ -13,15 +13,11 @@ import asyncpg
 
 from rota.platform import audit, database_metrics, json, membership
 from rota.platform.connection_shares import ConnectionShares
-from rota.platform.request_pace import Use, current
+from rota.platform.request_pace import LongReads, Use, current
 from rota.platform.transactions import Statements
 
 T = TypeVar("T", bound=Statements)
 
-# A transaction that only reads does not count as expensive up to here.
-FREE_S = 0.005
-# A database that hangs says nothing about what waits for it.
-MAX_READ_S = 0.25
 # One connection of this many is for the reads of an account.
 READ_PART = 5
 
@@ -71,6 +67,7 @@ class Pool:
         self.shares = ConnectionShares(max(1, size // 2), timeouts.pool_s)
         # Of these, for what an account's requests read. Reading usually takes a millisecond or two.
         # Many long reads at the same time would need all processors of the database.
+        self.long_reads = LongReads()
         self.reads = ConnectionShares(max(2, size // READ_PART), timeouts.pool_s)
         self._connections: Any = None
 
@@ -162,7 +159,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         make: Callable[[Any], T],
         *,
         bound_to: UUID | None = None,
-        reads: bool = False,
+        limited_read: bool = False,
         committed: Callable[[T], None] | None = None,
     ) -> None:
         self._pool = pool
@@ -172,7 +169,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         # The account whose share of connections it uses.
         self._bound_to = bound_to
         # What a transaction that writes takes is mostly waiting for locks.
-        self._use = _limited_use() if reads else None
+        self._use = _limited_use() if limited_read else None
         # Called after the commit.
         self._committed = committed
         self._connection: Any = None
@@ -206,8 +203,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         if self._use is not None and error is None:
             # While the thread was busy, the database may have been done already.
             took_s = time.monotonic() - self._began[0] - (time.thread_time() - self._began[1])
-            if took_s > FREE_S:
-                self._use.add(min(took_s, MAX_READ_S) - FREE_S)
+            self._use.add(self._pool.long_reads.excess(took_s))
         if error is not None:
             await self._give_back(error)
             return
@@ -260,7 +256,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
 
 def _limited_use() -> Use | None:
     use = current()
-    return use if use is not None and not use.is_over() else None
+    return use if use is not None and not use.is_over else None
 
 
 async def _abandon(connection: Any) -> None:

@@ -33,7 +33,14 @@ PIECE_S = 0.001
 # What is expected of a request is at most this.
 MAX_EXPECTED_S = 0.05
 # How much a cheaper request lowers what is expected of the next.
-NEWEST = 0.1
+NEWEST = 0.03
+# For how long a charge can be given back.
+REFUND_S = 1.0
+
+# What each read can take that does not count, and what it counts at most: a database that hangs
+# says nothing about what waits for it.
+LEAST_FREE_S, MOST_FREE_S = 0.005, 0.05
+MAX_READ_S = 0.25
 
 TOP_PROCESSOR_TIME = TopAccounts(
     "rota_top_account_request_cpu_seconds_total",
@@ -47,22 +54,40 @@ _TOO_MUCH = (
 
 
 class Use:
-    """The processor time that one request has used, here and in the database."""
+    """What one request has used: time of the event loop, and of the database for long reads."""
 
-    __slots__ = ("_pace", "account", "counted", "is_over", "used")
+    __slots__ = ("_pace", "_step", "account", "began", "counted", "is_over", "used")
 
-    def __init__(self, pace: "RequestPace", account: str, is_over: Callable[[], bool]) -> None:
+    def __init__(self, pace: "RequestPace", account: str, expected: float = 0.0) -> None:
         self._pace = pace
         self.account = account
-        # What comes later does not count.
-        self.is_over = is_over
+        self.began = time.monotonic()
+        # When the step in progress began.
+        self._step: float | None = None
         self.used = 0.0
-        self.counted = 0.0
+        # What the account has been charged.
+        self.counted = expected
+        # What comes later does not count.
+        self.is_over = False
 
-    def add(self, cpu_s: float) -> None:
-        self.used += cpu_s
-        if self.used - self.counted > PIECE_S:
-            self._pace.count(self)
+    def add(self, seconds: float) -> None:
+        if not self.is_over:
+            self.used += seconds
+            if self.used - self.counted > PIECE_S:
+                self._pace.count(self)
+
+    def end(self) -> None:
+        """Settles what was used. What comes later, such as a stream of events, can go on for hours,
+        and would keep the account's requests waiting."""
+        if not self.is_over:
+            self._end_step()
+            self._pace.settle(self)
+            self.is_over = True
+
+    def _end_step(self) -> None:
+        if self._step is not None:
+            self.add(time.thread_time() - self._step)
+            self._step = None
 
     @types.coroutine
     def measured(self, work: Awaitable[T]) -> Generator[Any, Any, T]:
@@ -70,9 +95,8 @@ class Use:
         steps = work.__await__()
         proceed: Callable[[Any], Any] = steps.send
         value: Any = None
-        is_over = False
         while True:
-            started = 0.0 if is_over else time.thread_time()
+            self._step = time.thread_time()
             try:
                 waits_for = proceed(value)
             except StopIteration as end:
@@ -81,11 +105,7 @@ class Use:
             finally:
                 # An exception that was passed on refers to this frame.
                 value = None
-                if not is_over:
-                    self.add(time.thread_time() - started)
-                    if is_over := self.is_over():
-                        # It can go on for hours, so what was expected is given back now.
-                        self._pace.settle(self)
+                self._end_step()
             try:
                 value = yield waits_for
                 proceed = steps.send
@@ -94,13 +114,12 @@ class Use:
 
     async def part(self, work: Awaitable[T]) -> T:
         """Work in a task of its own, all of which counts."""
-        use = Use(self._pace, self.account, bool)
+        use = Use(self._pace, self.account)
         CURRENT.set((use, asyncio.current_task()))
         try:
             return await use.measured(work)
         finally:
-            self._pace.settle(use)
-            TOP_PROCESSOR_TIME.add(use.account, use.used)
+            use.end()
 
 
 # The request of a task, with the task: others that it starts inherit the variable only.
@@ -132,42 +151,50 @@ class RequestPace:
         # What the requests of an account usually use.
         self._usual: ExpiringCache[str, float] = ExpiringCache(max_items=10_000, max_age_s=600)
 
-    async def run(
-        self, account: str, respond: Callable[[], Awaitable[None]], is_over: Callable[[], bool]
-    ) -> None:
-        """Responds when the account may begin a request. What that uses counts until it is over."""
+    async def run(self, account: str, respond: Callable[[Use], Awaitable[None]]) -> None:
+        """Responds when the account may begin a request. What that uses counts until `Use.end`."""
         self._company.joined_by(account)
-        expected = self._usual.get(account) or 0.0
-        use = Use(self, account, is_over)
+        expected = 0.0
         if not self._company.is_alone(account):
+            expected = self._usual.get(account) or 0.0
             await self._pace.wait(account, expected)
-            use.counted = expected
+        use = Use(self, account, expected)
         CURRENT.set((use, asyncio.current_task()))
         try:
-            await use.measured(respond())
+            await use.measured(respond(use))
         finally:
-            if not is_over():
-                self.settle(use)
-            TOP_PROCESSOR_TIME.add(account, use.used)
-            # Tasks that it has started may still refer to it.
-            use.is_over = _always
+            use.end()
 
     def count(self, use: Use) -> None:
-        """Counts what has been used but not counted, or gives back what was not needed."""
+        """Charges what has been used beyond what was expected."""
         if not self._company.is_alone(use.account):
             self._pace.spend(use.account, use.used - use.counted)
         use.counted = use.used
 
     def settle(self, use: Use) -> None:
-        self.count(use)
+        # After a longer time, what was expected too much is no longer owed either.
+        if use.used > use.counted or time.monotonic() - use.began < REFUND_S:
+            self.count(use)
+        TOP_PROCESSOR_TIME.add(use.account, use.used)
         usual = self._usual.get(use.account) or 0.0
         # Up at once and down slowly: expensive requests must not hide behind cheap ones.
-        usual = max(use.counted, usual + NEWEST * (use.counted - usual))
+        usual = max(use.used, usual + NEWEST * (use.used - usual))
         self._usual.put(use.account, min(usual, MAX_EXPECTED_S))
 
 
-def _always() -> bool:
-    return True
+class LongReads:
+    """How much of the time of a read counts: what it takes beyond twice the usual time of all
+    accounts. If the database is slow for everybody, nobody has to wait for that."""
+
+    def __init__(self) -> None:
+        self._usual_s = LEAST_FREE_S / 2
+
+    def excess(self, took_s: float) -> float:
+        free_s = min(max(2 * self._usual_s, LEAST_FREE_S), MOST_FREE_S)
+        # Follows the median.
+        self._usual_s *= 1.02 if took_s > self._usual_s else 0.98
+        self._usual_s = min(max(self._usual_s, LEAST_FREE_S / 2), MOST_FREE_S / 2)
+        return max(0.0, min(took_s, MAX_READ_S) - free_s)
 
 
 class _Company:

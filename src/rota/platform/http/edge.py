@@ -33,7 +33,7 @@ from rota.platform.errors import (
 from rota.platform.http.bodies import MAX_BODY_BYTES, Bodies
 from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
 from rota.platform.http.responses import METHODS, error_response
-from rota.platform.request_pace import RequestPace
+from rota.platform.request_pace import RequestPace, Use
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS, REQUESTS_IN_PROGRESS
 from rota.platform.top_accounts import TopAccounts
 
@@ -120,6 +120,7 @@ class Edge:
             if preflight:
                 scope[PREFLIGHT] = True
             writer.admission = admitted = await self._guard(scope, headers)
+            writer.admitted_at = time.monotonic()
             answer = admitted.refusal or _refuse_early(scope, headers)
             if preflight:
                 answer = preflight_response()
@@ -130,9 +131,7 @@ class Edge:
             if answer is not None or admitted.account is None:
                 await respond()
             else:
-                # What follows the beginning of the response does not count: a stream has other
-                # limits, and the account's requests would wait as long as its streams are busy.
-                await self._pace.run(admitted.account, respond, writer.has_begun)
+                await self._pace.run(admitted.account, respond)
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
@@ -142,7 +141,8 @@ class Edge:
         finally:
             REQUESTS_IN_PROGRESS.dec()
         route = getattr(scope.get("route"), "path_format", None) or "unmatched"
-        seconds = time.perf_counter() - started
+        # Without what an account waits for itself: that says nothing about the service.
+        seconds = time.perf_counter() - started - writer.waited_s
         # A client can invent methods. Each would be a new time series.
         counted = method if method in METHODS else "other"
         _count_of(counted, route, writer.status).inc()
@@ -156,6 +156,7 @@ class Edge:
             path=_without_token(scope["path"])[:MAX_LOGGED_PATH],
             status=writer.status,
             ms=round(seconds * 1000, 2),
+            **({"waited_ms": round(writer.waited_s * 1000)} if writer.waited_s >= 0.001 else {}),
             account=admitted.account,
         )
 
@@ -166,7 +167,11 @@ class Edge:
         headers: dict[bytes, bytes],
         receive: Receive,
         writer: "_ResponseWriter",
+        use: Use | None = None,
     ) -> None:
+        writer.use = use
+        if use is not None:
+            writer.waited_s = use.began - writer.admitted_at
         with self._bodies.reserved(writer.admission.client, headers):
             await app(scope, receive, writer.send)
 
@@ -189,13 +194,16 @@ class _ResponseWriter:
         # Its headers can change until the response starts.
         self.admission = Admission()
         self.status = 0
-
-    def has_begun(self) -> bool:
-        return self.status != 0
+        self.admitted_at = 0.0
+        # How long it waited for other requests of its account.
+        self.waited_s = 0.0
+        self.use: Use | None = None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            if self.use is not None:
+                self.use.end()
             own = [*message["headers"], *self.headers, *self.admission.headers]
             names = {name for name, _ in own}
             message["headers"] = own + [each for each in _DEFAULT_HEADERS if each[0] not in names]
