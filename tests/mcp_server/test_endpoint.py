@@ -6,6 +6,7 @@ import pytest
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from rota.platform.request_pace import TOP_PROCESSOR_TIME
 from tests.assertions import assert_error
 from tests.mcp_server.clients import Generation, call, connected, envelope, post, refusal
 from tests.programs import ALLOWED
@@ -93,6 +94,18 @@ async def test_requests_count_toward_the_accounts_limit(
     second = await post(endpoints, secret, generation=generation)
     left = [int(each.headers["RateLimit-Remaining"]) for each in (first, second)]
     assert left[0] - left[1] == 1
+
+
+async def test_what_messages_use_counts_toward_the_accounts_share(
+    endpoints: Service, secret: str, generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[float] = []
+    monkeypatch.setattr(TOP_PROCESSOR_TIME, "add", lambda _, seconds: used.append(seconds))
+    answer = await post(endpoints, secret, "tools/list", generation=generation)
+    assert answer.status_code == 200
+    # The request, and the message, which the SDK handles in a task of its own.
+    assert len(used) >= 2
+    assert all(seconds > 0 for seconds in used)
 
 
 async def test_finding_agents_counts_as_an_ai_request(
