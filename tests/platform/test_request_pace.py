@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from functools import partial
+from itertools import cycle
 from typing import Any
 from uuid import uuid4
 
@@ -215,14 +216,25 @@ async def test_long_reads_count_and_their_number_at_once_is_limited(service: Ser
 
 def test_a_database_that_is_slow_for_everybody_delays_nobody() -> None:
     reads = LongReads()
-    assert reads.excess(0.03) > 0.02
+    assert reads.excess("busy", 0.03) > 0.02
+    accounts = cycle(("first", "second", "third"))
+    for seconds in (0.02, 0.5):
+        for _ in range(500):
+            reads.excess(next(accounts), seconds)
+        assert reads.excess("busy", 1.5 * seconds) == 0
     for _ in range(500):
-        reads.excess(0.02)
-    assert reads.excess(0.03) == 0
-    assert 0.1 < reads.excess(60) <= MAX_READ_S
-    for _ in range(500):
-        reads.excess(0.001)
-    assert reads.excess(0.03) > 0.02
+        reads.excess(next(accounts), 0.001)
+    assert reads.excess("busy", 0.03) > 0.02
+    assert 0.1 < reads.excess("busy", 60) <= MAX_READ_S
+
+
+def test_no_account_decides_what_reads_usually_take() -> None:
+    reads = LongReads()
+    for number in range(1_000):
+        reads.excess("busy", 0.05)
+        if number % 10 == 0:
+            reads.excess("other", 0.002)
+    assert reads.excess("busy", 0.05) > 0.04
 
 
 async def test_tasks_of_a_request_count_if_they_say_so() -> None:

@@ -53,7 +53,7 @@ def test_the_result_is_that_of_the_library_and_is_made_once(walked: list[Any]) -
 def test_what_was_not_used_for_longest_is_forgotten(
     walked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_schemas, "MAX_BYTES", 400)
+    monkeypatch.setattr(tool_schemas, "MAX_BYTES", 700)
     kept = keeping(OpenAIJsonSchemaTransformer)
     for description in ("a", "b", "a", "c", "d" * 10, "a"):
         rewritten(kept, schema(description))

@@ -64,10 +64,10 @@ class Pool:
         self._size = size
         self._timeouts = timeouts
         self._statement_cache = statement_cache
+        self.long_reads = LongReads()
         self.shares = ConnectionShares(max(1, size // 2), timeouts.pool_s)
         # Of these, for what an account's requests read. Reading usually takes a millisecond or two.
         # Many long reads at the same time would need all processors of the database.
-        self.long_reads = LongReads()
         self.reads = ConnectionShares(max(2, size // READ_PART), timeouts.pool_s)
         self._connections: Any = None
 
@@ -203,7 +203,7 @@ class Transaction(AbstractAsyncContextManager[T], Generic[T]):
         if self._use is not None and error is None:
             # While the thread was busy, the database may have been done already.
             took_s = time.monotonic() - self._began[0] - (time.thread_time() - self._began[1])
-            self._use.add(self._pool.long_reads.excess(took_s))
+            self._use.add(self._pool.long_reads.excess(self._use.account, took_s))
         if error is not None:
             await self._give_back(error)
             return

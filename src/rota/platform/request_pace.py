@@ -39,7 +39,7 @@ REFUND_S = 1.0
 
 # What each read can take that does not count, and what it counts at most: a database that hangs
 # says nothing about what waits for it.
-LEAST_FREE_S, MOST_FREE_S = 0.005, 0.05
+LEAST_FREE_S = 0.005
 MAX_READ_S = 0.25
 
 TOP_PROCESSOR_TIME = TopAccounts(
@@ -183,17 +183,21 @@ class RequestPace:
 
 
 class LongReads:
-    """How much of the time of a read counts: what it takes beyond twice the usual time of all
-    accounts. If the database is slow for everybody, nobody has to wait for that."""
+    """How much of the time of a read counts: what it takes beyond twice the usual time. If the
+    database is slow for everybody, nobody has to wait for that."""
 
     def __init__(self) -> None:
         self._usual_s = LEAST_FREE_S / 2
+        self._last = ""
 
-    def excess(self, took_s: float) -> float:
-        free_s = min(max(2 * self._usual_s, LEAST_FREE_S), MOST_FREE_S)
-        # Follows the median.
-        self._usual_s *= 1.02 if took_s > self._usual_s else 0.98
-        self._usual_s = min(max(self._usual_s, LEAST_FREE_S / 2), MOST_FREE_S / 2)
+    def excess(self, account: str, took_s: float) -> float:
+        free_s = max(2 * self._usual_s, LEAST_FREE_S)
+        if account != self._last:
+            # Follows the median. An account counts at most every other time, so that no single one
+            # decides what is usual.
+            self._last = account
+            self._usual_s *= 1.05 if took_s > self._usual_s else 0.95
+            self._usual_s = min(max(self._usual_s, LEAST_FREE_S / 2), MAX_READ_S)
         return max(0.0, min(took_s, MAX_READ_S) - free_s)
 
 

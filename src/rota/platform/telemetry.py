@@ -23,7 +23,8 @@ REQUESTS = Counter(
 )
 REQUEST_SECONDS = Histogram(
     "rota_http_request_seconds",
-    "Seconds from the start of a request to the end of its response.",
+    "Seconds from the start of a request to the end of its response, without those that it waited "
+    "for other expensive requests of its account.",
     ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )

@@ -11,8 +11,10 @@ from pydantic_ai.profiles import JsonSchemaTransformer
 
 from rota.platform import json
 
-# Of the schemas that are kept, as JSON. Their objects need about ten times as much memory.
+# Of the schemas that are kept, as JSON, and what each one has besides. Their objects need about ten
+# times as much memory.
 MAX_BYTES = 4 * 1024 * 1024
+ENTRY_BYTES = 100
 
 Key = tuple[bytes, bool | None]
 # The rewritten schema, and whether a provider can enforce it.
@@ -27,10 +29,10 @@ def keeping(transformer: type[JsonSchemaTransformer]) -> type[JsonSchemaTransfor
     def put(key: Key, kept: Kept) -> None:
         nonlocal size
         found[key] = kept
-        size += len(key[0])
+        size += len(key[0]) + ENTRY_BYTES
         while size > MAX_BYTES:
             (raw, _), _ = found.popitem(last=False)
-            size -= len(raw)
+            size -= len(raw) + ENTRY_BYTES
 
     class Keeping(transformer):  # type: ignore[misc,valid-type]
         def __init__(self, schema: dict[str, Any], *, strict: bool | None = None) -> None:

@@ -131,7 +131,12 @@ class Edge:
             if answer is not None or admitted.account is None:
                 await respond()
             else:
-                await self._pace.run(admitted.account, respond)
+                try:
+                    await self._pace.run(admitted.account, respond)
+                finally:
+                    if writer.use is None:
+                        # It was refused, or its client left, while it waited.
+                        writer.waited_s = time.monotonic() - writer.admitted_at
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
