@@ -92,7 +92,7 @@ async def test_an_account_that_would_wait_too_long_is_refused(
     before = REFUSED.labels("requests")._value.get()
     await send(pace, "other")
     await send(pace, "busy", 0.5)
-    with pytest.raises(RateLimited, match="too much time of the service") as refused:
+    with pytest.raises(RateLimited, match="too much processing time") as refused:
         await send(pace, "busy")
     assert refused.value.headers in ({"Retry-After": "1"}, {"Retry-After": "2"})
     assert REFUSED.labels("requests")._value.get() == before + 1

@@ -48,8 +48,8 @@ TOP_PROCESSOR_TIME = TopAccounts(
 )
 
 _TOO_MUCH = (
-    "The requests of this account have used too much time of the service, for example for large "
-    "bodies or pages, or searches. Try again in a few seconds, with fewer or smaller requests."
+    "This account's requests have used too much processing time, for example for large bodies, "
+    "large pages or searches. Try again in a few seconds, with fewer or smaller requests."
 )
 
 
@@ -147,15 +147,15 @@ class RequestPace:
             burst_s=BURST_S,
             max_debt_s=MAX_DEBT_S,
         )
-        self._company = _Company()
+        self._others = _OtherAccounts()
         # What the requests of an account usually use.
         self._usual: ExpiringCache[str, float] = ExpiringCache(max_items=10_000, max_age_s=600)
 
     async def run(self, account: str, respond: Callable[[Use], Awaitable[None]]) -> None:
         """Responds when the account may begin a request. What that uses counts until `Use.end`."""
-        self._company.joined_by(account)
+        self._others.seen(account)
         expected = 0.0
-        if not self._company.is_alone(account):
+        if not self._others.is_alone(account):
             expected = self._usual.get(account) or 0.0
             await self._pace.wait(account, expected)
         use = Use(self, account, expected)
@@ -167,7 +167,7 @@ class RequestPace:
 
     def count(self, use: Use) -> None:
         """Charges what has been used beyond what was expected."""
-        if not self._company.is_alone(use.account):
+        if not self._others.is_alone(use.account):
             self._pace.spend(use.account, use.used - use.counted)
         use.counted = use.used
 
@@ -201,7 +201,7 @@ class LongReads:
         return max(0.0, min(took_s, MAX_READ_S) - free_s)
 
 
-class _Company:
+class _OtherAccounts:
     """Whether other accounts use the process, from the latest request of the account that came last
     and the latest request of all others."""
 
@@ -209,7 +209,7 @@ class _Company:
         self._last = ""
         self._last_at = self._others_at = -ALONE_S
 
-    def joined_by(self, account: str) -> None:
+    def seen(self, account: str) -> None:
         if account != self._last:
             self._last, self._others_at = account, self._last_at
         self._last_at = time.monotonic()
