@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import httpx2
+import openai
 from openai import AsyncOpenAI
 from openai.resources.chat import AsyncCompletions
 from openai.types.chat import ChatCompletionChunk
@@ -17,7 +18,10 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
 from rota.platform.model_choice import ModelChoice
+from rota.runs.stream_merging import merge_pieces
 from rota.runs.tool_schemas import keeping
+
+_HOOKS = {"response": [merge_pieces]}
 
 ResponseT = TypeVar("ResponseT")
 
@@ -29,11 +33,16 @@ def create(choice: ModelChoice) -> Model:
     """
     key = choice.api_key.get_secret_value() if choice.api_key else None
     if choice.provider == "anthropic":
-        from anthropic import AsyncAnthropic
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
+        anthropic = AsyncAnthropic(
+            api_key=key,
+            base_url=choice.base_url,
+            max_retries=0,
+            http_client=DefaultAsyncHttpxClient(event_hooks=_HOOKS),
+        )
         return AnthropicModel(choice.model, provider=AnthropicProvider(anthropic_client=anthropic))
     if choice.provider == "google":
         from google.genai.types import HttpRetryOptions
@@ -43,7 +52,12 @@ def create(choice: ModelChoice) -> Model:
         once = HttpRetryOptions(attempts=1)
         google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
         return GoogleModel(choice.model, provider=google)
-    client = _Client(api_key=key or "none", base_url=choice.base_url, max_retries=0)
+    client = _Client(
+        api_key=key or "none",
+        base_url=choice.base_url,
+        max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(event_hooks=_HOOKS),
+    )
     client.chat.completions = _Completions(client)  # type: ignore[misc]
     provider = OpenAIProvider(openai_client=client)
     return _ChatModel(choice.model, provider=provider, profile=_openai_profile)
