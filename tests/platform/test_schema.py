@@ -224,7 +224,8 @@ async def test_an_account_waits_after_a_slow_check(monkeypatch: pytest.MonkeyPat
         assert time.monotonic() - started > wait_s - 0.1
         # What is cheap costs nothing.
         assert checks._pace.due_in(ME) == 0
-        assert not (await checks.check(ME, *UNUSABLE["doubling"])).usable
+        schema_of, _ = UNUSABLE["doubling"]
+        assert not (await checks.check(ME, schema_of, {"n": 1})).usable
         monkeypatch.setattr(schema, "MAX_WAIT_S", 0.1)
         with pytest.raises(RateLimited, match="too much processor time") as refused:
             await checks.check(ME, {}, {})
@@ -232,6 +233,18 @@ async def test_an_account_waits_after_a_slow_check(monkeypatch: pytest.MonkeyPat
         assert 1 <= int(refused.value.headers["Retry-After"]) <= 5
     finally:
         await checks.aclose()
+
+
+async def test_a_slow_check_is_not_repeated(checks: SchemaChecks) -> None:
+    first = await checks.check(ME, *UNUSABLE["doubling"])
+    due_in = checks._pace.due_in(ME)
+    assert due_in > 0
+    started = time.monotonic()
+    assert await checks.check(ME, *UNUSABLE["doubling"]) == first
+    assert time.monotonic() - started < due_in / 2
+    # Nothing else is known from it: neither of another value, nor for another account.
+    assert (await checks.check(uuid4(), *UNUSABLE["doubling"])) == first
+    assert len(checks._found._items) == 2
 
 
 async def test_an_account_with_too_many_checks_has_to_wait(

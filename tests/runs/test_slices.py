@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from rota.dev.stack import Stack
+from rota.platform import json
 from rota.runs.contracts import FailInput, NextStep, RunInput, SliceEnd
 from rota.runs.slice_workflow import MAX_IDLE_SLICES, MAX_LOST_SLICES, TaskRun
 from tests.runs.runner import Runner, until
@@ -98,6 +99,36 @@ async def test_failed_attempts_are_counted_with_the_step_and_a_long_pause_is_a_t
     assert await scheduled(sliced, task) == (2, 1)
     steps, _ = await sliced.timeline(person, task)
     assert [step["kind"] for step in steps] == ["model", "tool", "model"]
+
+
+async def test_a_call_that_waits_for_the_share_of_its_account_is_no_failed_attempt(
+    sliced: Runner, scripted: Scripted, person: Person
+) -> None:
+    await scripted.behave("busy", {"status": 429})
+    script = await scripted.script(calls(("desk__send", {"ref": "busy"})), says("Sent."))
+    task = await sliced.finish(person, "writer", script)
+    assert await attempts(sliced, task, "tool") == [0]
+    # Waiting takes no slot of the worker.
+    assert await scheduled(sliced, task) == (2, 1)
+    assert await scripted.count(script) == {0: 1, 1: 1}
+
+
+@pytest.mark.long
+async def test_runs_whose_answers_are_slow_to_check_wait_for_each_other(
+    sliced: Runner, scripted: Scripted, person: Person
+) -> None:
+    # Each check takes a good part of a second, and an account has a fifth of a processor for them.
+    slow = {"type": "object", "properties": {"x": {"allOf": [{"uniqueItems": True}] * 1_400}}}
+    tasks = []
+    for n in range(12):
+        answer = json.dumps({"x": [[n + i] for i in range(3_000)]}).decode()
+        script = await scripted.script(says(answer))
+        tasks.append(await sliced.begin(person, "writer", script, outputSchema=slow))
+    for task in tasks:
+        await sliced.until(person, task, "COMPLETED")
+    assert [await attempts(sliced, task, "model") for task in tasks] == [[0]] * len(tasks)
+    log = sliced.worker.log.read_text()
+    assert "run_waits_for_turn" in log
 
 
 async def test_a_failed_model_call_is_not_a_step_until_it_is_answered(

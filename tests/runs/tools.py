@@ -8,7 +8,8 @@ import httpx
 
 from rota.agents.model import AgentVersion
 from rota.platform.db import AccountTransaction
-from rota.runs.tools import Tool, ToolResult, ToolUnavailable
+from rota.platform.errors import RateLimited
+from rota.runs.tools import AccountBusy, Tool, ToolResult, ToolUnavailable
 
 
 class ScriptedTools:
@@ -60,6 +61,8 @@ class ScriptedTools:
             )
         except httpx.ConnectError as error:
             raise ToolUnavailable(str(error)) from error
+        if answer.status_code == 429:
+            raise AccountBusy(RateLimited("The account uses its share of the tools."))
         if answer.status_code == 503:
             raise ToolUnavailable("The tool server is not available.")
         answer.raise_for_status()

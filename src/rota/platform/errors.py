@@ -118,6 +118,7 @@ class RateLimited(ApiError):
     code = "RATE_LIMITED"
 
     def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        self.retry_after_s = retry_after_s
         super().__init__(message, headers={"Retry-After": str(retry_after_s)})
 
 

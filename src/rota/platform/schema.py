@@ -10,6 +10,7 @@ accounts use, and waits after each slow check.
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import signal
 import socket
@@ -59,6 +60,9 @@ REMEMBER_SLOW_S = 60.0
 # bandwidth and caches from the service.
 SLOW_SHARE = 0.2
 LOW_PRIORITY = 19
+# The outcomes of slow checks, of all accounts, and for how long. Each has at most 20 problems.
+MAX_REMEMBERED = 2_000
+REMEMBER_FOUND_S = 600.0
 # The process ends itself after this much processor time: see schema_process.py. The other limit is
 # for a machine that is too busy to give it that second.
 MAX_CPU_S = 1.0
@@ -98,6 +102,11 @@ class SchemaChecks:
             max_items=10_000, max_age_s=REMEMBER_SLOW_S
         )
         self._pace = Pace("schema_checks", _TOO_SLOW, share=SLOW_SHARE, wait_s=MAX_WAIT_S)
+        # What slow checks have found, for those who check the same again: a run whose next check is
+        # refused continues from here.
+        self._found: ExpiringCache[bytes, tuple[str, list[str]]] = ExpiringCache(
+            max_items=MAX_REMEMBERED, max_age_s=REMEMBER_FOUND_S
+        )
 
     async def check(
         self, account_id: UUID, schema: Any, value: Any, *, named: str = "the tool's schema"
@@ -118,12 +127,14 @@ class SchemaChecks:
         return Verdict([f"{named} cannot be used: {problems[0]}"], usable=False)
 
     async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
+        if self._slow_accounts.get(account_id):
+            known = self._found.get(_key(account_id, _request(schema, value)))
+            if known is not None:
+                return known
         async with self._turn(account_id) as processes:
-            try:
-                raw = json.dumps(schema), json.dumps(value)
-            except (ValueError, TypeError, RecursionError):
+            request = _request(schema, value)
+            if not request:
                 return "unusable", ["the schema or the value is nested too deeply"]
-            request = _LENGTHS.pack(*map(len, raw)) + b"".join(raw)
             for _ in range(2):
                 async with processes.checker() as checker:
                     found = await checker.check(request)
@@ -131,6 +142,8 @@ class SchemaChecks:
                     if found.cpu_s >= SLOW_S:
                         self._slow_accounts.put(account_id, True)
                         self._pace.spend(account_id, found.cpu_s)
+                        remembered = found.outcome, found.problems
+                        self._found.put(_key(account_id, request), remembered)
                     return found.outcome, found.problems
             return "killed", [_TOO_MUCH]
 
@@ -338,6 +351,19 @@ class _Checker:
         self._process.kill()
         self._requests.close()
         await self._wait()
+
+
+def _request(schema: Any, value: Any) -> bytes:
+    """What the process reads. Empty if one of the two is nested too deeply for it."""
+    try:
+        raw = json.dumps(schema), json.dumps(value)
+    except (ValueError, TypeError, RecursionError):
+        return b""
+    return _LENGTHS.pack(*map(len, raw)) + b"".join(raw)
+
+
+def _key(account_id: UUID, request: bytes) -> bytes:
+    return account_id.bytes + hashlib.sha256(request).digest()
 
 
 def _too_many() -> RateLimited:

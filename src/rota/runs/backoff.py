@@ -1,6 +1,12 @@
 """How often a call is attempted, and how long a run pauses between two attempts."""
 
+import heapq
+import time
 from dataclasses import dataclass
+from uuid import UUID
+
+from rota.platform import clock
+from rota.platform.cache import ExpiringCache
 
 _CAUSES = {
     "MODEL_UNAVAILABLE": "The model provider failed too often.",
@@ -56,3 +62,35 @@ class Attempts:
 
 MODEL_ATTEMPTS = Attempts(maximum=8, longest_s=60)
 TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)
+
+
+# How long a run waits for its account's turn before it asks again.
+MIN_TURN_S, MAX_TURN_S = 3.0, 60.0
+# How many waiting runs of an account ask again each second, if there are many.
+TURNS_PER_S = 10
+MAX_ACCOUNTS = 10_000
+
+
+class Turns:
+    """When the runs whose accounts have used their shares ask again.
+
+    Each time costs a slice, so the pauses double, and are longer if many runs of the account wait.
+    """
+
+    def __init__(self) -> None:
+        # When the waiting runs of an account ask again, as a heap.
+        self._due: ExpiringCache[UUID, list[float]] = ExpiringCache(
+            max_items=MAX_ACCOUNTS, max_age_s=2 * MAX_TURN_S
+        )
+
+    def pause_s(self, account_id: UUID, waited_s: float, retry_after_s: float) -> float:
+        """The next pause of a run that has waited this long."""
+        now = time.monotonic()
+        due = self._due.get(account_id) or []
+        while due and due[0] <= now:
+            heapq.heappop(due)
+        longest = max(MIN_TURN_S, retry_after_s, waited_s, len(due) / TURNS_PER_S)
+        pause_s = clock.about(min(MAX_TURN_S, longest))
+        heapq.heappush(due, now + pause_s)
+        self._due.put(account_id, due)
+        return pause_s

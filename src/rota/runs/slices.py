@@ -9,7 +9,7 @@ import asyncio
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
 from prometheus_client import Counter
@@ -47,7 +47,7 @@ from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
-from rota.runs.tools import ToolUnavailable
+from rota.runs.tools import AccountBusy, ToolUnavailable
 from rota.runs.watching import Watching, abort
 from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
@@ -271,6 +271,8 @@ class Slice:
         except TryAgain as error:
             log.warning("model_call_failed", error=str(error))
             failure = error
+        except AccountBusy as busy:
+            await self._wait_for_turn(call_input, busy)
         except ToolUnavailable:
             pass
         else:
@@ -310,6 +312,14 @@ class Slice:
         if seconds > PAUSE_INSIDE_S or time.monotonic() + seconds >= self._ends_at:
             raise BackOff(max(seconds, SHORTEST_PAUSE_S))
         await asyncio.sleep(seconds)
+
+    async def _wait_for_turn(self, call_input: CallInput, busy: AccountBusy) -> NoReturn:
+        """Ends the slice, until the account may do more. This is not a failed attempt."""
+        log.info("run_waits_for_turn", run=activity.info().workflow_id, reason=str(busy))
+        context = self._parts.context
+        raise BackOff(
+            await retry_database(lambda: context.turn_in_s(call_input, busy.retry_after_s))
+        )
 
     # Tool calls.
 
@@ -372,6 +382,8 @@ class Slice:
                 with span_of(CALL_TOOL, call_input):
                     stored = self._history.result_characters
                     outcome = await tool_caller.make(call_input, started, stored)
+            except AccountBusy as busy:
+                await self._wait_for_turn(call_input, busy)
             except ToolUnavailable:
                 code = TOOL_UNAVAILABLE
             except ApplicationError:

@@ -21,7 +21,7 @@ from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import Tool, ToolUnavailable
+from rota.runs.tools import AccountBusy, Tool, ToolUnavailable
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
@@ -116,7 +116,9 @@ class StoredAnswers:
                 if not response.tool_calls
                 else None
             )
-        except (RateLimited, Unavailable) as error:
+        except RateLimited as error:
+            raise AccountBusy(error) from None
+        except Unavailable as error:
             log.warning("values_not_checked", error=error.message)
             raise ToolUnavailable(error.message) from None
         return Plan(response, planned, final)

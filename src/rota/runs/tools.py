@@ -12,6 +12,7 @@ from uuid import UUID
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
+from rota.platform.errors import RateLimited
 from rota.tasks import questions, seals
 
 
@@ -80,6 +81,14 @@ class ToolResult:
 
 class ToolUnavailable(Exception):
     """The call did not reach the tool, so it can safely be repeated."""
+
+
+class AccountBusy(ToolUnavailable):
+    """The account uses its share of the tools or of the checks, so the call was not even tried."""
+
+    def __init__(self, refused: RateLimited) -> None:
+        super().__init__(refused.message)
+        self.retry_after_s = refused.retry_after_s
 
 
 class ToolChanged(Exception):
