@@ -13,6 +13,7 @@ from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.mcp import definitions, offers, queries
+from rota.mcp.usable_tools import UsableTools
 from rota.platform.ids import from_wire
 from tests.mcp.conftest import LOCAL, connect, try_to_connect
 from tests.mcp.peers import Peer, definition
@@ -164,10 +165,12 @@ async def test_only_the_tools_that_the_patterns_name_are_read(service: Service, 
     async with Peer().serve() as peer, Composition(service.settings, pool_size=1) as parts:
         await connect(person, peer.url, "peer", allowedTools=["add", "note"])
 
-        async def read(*patterns: str, max_bytes: int = 10**6) -> dict[str, bool]:
+        async def read(
+            *patterns: str, max_bytes: int = 10**6, usable: UsableTools | None = None
+        ) -> dict[str, bool]:
             """The names of the tools, and whether their definitions were read."""
             async with parts.db.read(person.user_id) as tx:
-                found = await queries.usable_tools(tx, patterns, max_bytes)
+                found = await (usable or UsableTools()).find(tx, patterns, max_bytes)
             return {
                 f"{server.name}/{tool.name}": tool.accepted is not None for server, tool in found
             }
@@ -179,6 +182,69 @@ async def test_only_the_tools_that_the_patterns_name_are_read(service: Service, 
         sizes = await read("big/*", max_bytes=200_000)
         assert len(sizes) == 30
         assert 2 <= sum(sizes.values()) <= 4
+        # The latest definitions are kept, and count toward the limit like others.
+        usable = UsableTools()
+        assert all((await read("big/big_1", usable=usable)).values())
+        assert sum((await read("big/*", max_bytes=200_000, usable=usable)).values()) == 3
+        assert sum((await read("big/*", max_bytes=60_000, usable=usable)).values()) <= 1
+        assert all((await read("big/*", max_bytes=10**7, usable=usable)).values())
+
+
+async def test_a_kept_definition_is_that_of_the_server_now(service: Service) -> None:
+    person, other, usable = await newcomer(service), await newcomer(service), UsableTools()
+    async with Peer().serve() as peer, Composition(service.settings, pool_size=1) as parts:
+
+        async def found(who: Person) -> dict[str, Any]:
+            async with parts.db.read(who.user_id) as tx:
+                tools = await usable.find(tx, ["peer/add"], 10**6)
+            [definition] = [tool.accepted for _, tool in tools]
+            assert definition is not None
+            return definition
+
+        server = await connect(person, peer.url)
+        await connect(other, peer.url)
+        first = await found(person)
+        assert await found(person) is first
+        assert await found(other) == first
+        assert await found(other) is not first
+        peer.tools["add"] = definition("add", "Adds in another way.", read_only=True)
+        await person.post(f"/api/mcp/{server['id']}/ping")
+        async with parts.db.read(person.user_id) as tx:
+            assert await usable.find(tx, ["peer/add"], 10**6) == []
+
+
+async def test_calls_at_the_same_time_share_a_list_of_tools(service: Service) -> None:
+    person = await newcomer(service)
+    lists = 0
+    async with Peer().serve() as peer, Composition(service.settings, pool_size=2) as parts:
+
+        async def listed() -> None:
+            nonlocal lists
+            lists += 1
+            await asyncio.sleep(0.1)
+
+        server_id = from_wire("mcp", (await connect(person, peer.url))["id"])
+        assert server_id is not None
+        async with parts.db.read(person.user_id) as tx:
+            found = await queries.find_with_tool(tx, server_id, "add")
+        assert found is not None
+        server, tool = found
+        assert tool is not None
+        peer.before_list = listed
+
+        async def call(number: int) -> Any:
+            arguments = {"a": number, "b": 1}
+            return await parts.tool_client.call(server, tool, arguments, max_list_age_s=0)
+
+        # The first call opens the session, which lists the tools, too.
+        await call(0)
+        lists = 0
+        await asyncio.gather(*[call(number) for number in range(6)])
+        # The server itself reads its list for every call.
+        assert lists == 1 + 6
+        await call(7)
+        assert lists == 1 + 6 + 2
+        assert len(peer.calls) == 8
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from rota.mcp.model import (
     ServerTool,
     Status,
 )
-from rota.mcp.offers import USABLE, like
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 
@@ -22,7 +21,7 @@ from rota.platform.db import AccountReader, AccountTransaction
 _SERVER_FIELDS = tuple(
     each.name for each in fields(Server) if each.name not in ("tool_count", "missing_tools")
 )
-_SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
+SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
 _LIVE_TOOLS = (
     "FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
     " AND t.live_hash IS NOT NULL"
@@ -33,13 +32,13 @@ _COUNTS = (
     f" WHERE a.name NOT IN (SELECT t.name {_LIVE_TOOLS}) ORDER BY a.position) AS missing_tools"
 )
 # `tool_name`, because a joined row also has the server's name.
-_TOOL_STATE = (
+TOOL_STATE = (
     "t.name AS tool_name, t.accepted_hash, t.live_hash,"
     " t.accepted_by, t.accepted_with, t.accepted_at"
 )
 # Most tools have one definition, so it is read once.
 _TOOL = (
-    f"{_TOOL_STATE}, t.live,"
+    f"{TOOL_STATE}, t.live,"
     " CASE WHEN t.accepted_hash IS DISTINCT FROM t.live_hash THEN t.accepted END AS accepted"
 )
 _NO_DEFINITIONS = "NULL AS live, NULL AS accepted"
@@ -54,12 +53,12 @@ class Usage:
     url_taken: bool
 
 
-def _joined_server(row: Any) -> Server:
+def server_of(row: Any) -> Server:
     """The server of a row that also has the columns of a tool. It has no counts."""
     return Server(**{field: row[field] for field in _SERVER_FIELDS})
 
 
-def _tool(row: Any) -> ServerTool:
+def tool_of(row: Any) -> ServerTool:
     same = row["accepted_hash"] is not None and row["accepted_hash"] == row["live_hash"]
     return ServerTool(
         name=row["tool_name"],
@@ -95,7 +94,7 @@ def _credential(acceptance: Acceptance) -> dict[str, Any]:
 
 async def all_servers(tx: AccountReader) -> list[Server]:
     rows = await tx.fetch(
-        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
+        f"SELECT {SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
         tx.account_id,
     )
     return [Server(**row) for row in rows]
@@ -103,7 +102,7 @@ async def all_servers(tx: AccountReader) -> list[Server]:
 
 async def find(tx: AccountReader, server_id: UUID) -> Server | None:
     row = await tx.fetchrow(
-        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
+        f"SELECT {SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
         tx.account_id,
         server_id,
     )
@@ -114,7 +113,7 @@ async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
     """Finds the server and locks it until the transaction ends."""
     row = await tx.fetchrow(
         f"""
-        SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s
+        SELECT {SERVER}, {_COUNTS} FROM mcp_servers s
         WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
         """,  # noqa: S608
         tx.account_id,
@@ -128,7 +127,7 @@ async def find_with_tool(
 ) -> tuple[Server, ServerTool | None] | None:
     row = await tx.fetchrow(
         f"""
-        SELECT {_SERVER}, {_TOOL} FROM mcp_servers s
+        SELECT {SERVER}, {_TOOL} FROM mcp_servers s
         LEFT JOIN mcp_tools t
             ON t.account_id = s.account_id AND t.server_id = s.id AND t.name = $3
         WHERE s.account_id = $1 AND s.id = $2
@@ -139,7 +138,7 @@ async def find_with_tool(
     )
     if row is None:
         return None
-    return _joined_server(row), _tool(row) if row["tool_name"] is not None else None
+    return server_of(row), tool_of(row) if row["tool_name"] is not None else None
 
 
 async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
@@ -151,41 +150,20 @@ async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
         tx.account_id,
         server_id,
     )
-    return [_tool(row) for row in rows]
+    return [tool_of(row) for row in rows]
 
 
 async def tool_states(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
     """The tools with the hashes of their definitions, but without the definitions."""
     rows = await tx.fetch(
         f"""
-        SELECT {_TOOL_STATE}, {_NO_DEFINITIONS} FROM mcp_tools t
+        SELECT {TOOL_STATE}, {_NO_DEFINITIONS} FROM mcp_tools t
         WHERE t.account_id = $1 AND t.server_id = $2 ORDER BY t.position, t.name
         """,  # noqa: S608
         tx.account_id,
         server_id,
     )
-    return [_tool(row) for row in rows]
-
-
-async def usable_tools(
-    tx: AccountReader, patterns: Sequence[str], max_bytes: int
-) -> list[tuple[Server, ServerTool]]:
-    """The tools that match a pattern and can be used now, on servers that respond.
-
-    The definitions that would exceed `max_bytes` in total are None.
-    """
-    rows = await tx.fetch(
-        f"""
-        SELECT {_SERVER}, {_TOOL_STATE}, NULL AS accepted,
-            CASE WHEN sum(octet_length(t.live::text)) OVER (ORDER BY s.id, t.position, t.name) <= $3
-                 THEN t.live END AS live
-        {USABLE}
-        """,
-        tx.account_id,
-        [like(pattern) for pattern in patterns],
-        max_bytes,
-    )
-    return [(_joined_server(row), _tool(row)) for row in rows]
+    return [tool_of(row) for row in rows]
 
 
 async def definition_bytes(tx: AccountReader) -> int:

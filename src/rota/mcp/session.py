@@ -35,6 +35,7 @@ from rota.mcp.errors import (
 from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import ListedDefinition, Transport
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
+from rota.platform.cache import SharedCalls
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
 
@@ -91,6 +92,7 @@ class Session:
         self._owner: asyncio.Task[None] | None = None
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self.closed = False
+        self._listing: SharedCalls[None, None] = SharedCalls()
         # The last list of tools, and its time on the monotonic clock.
         self.listed: dict[str, ListedDefinition] = {}
         self.listed_at = float("-inf")
@@ -246,8 +248,11 @@ class Session:
             raise classify_error(error, self._last_response) from None
 
     async def list(self) -> None:
-        """Fetches the current definitions of the server's tools."""
+        """Fetches the current definitions of the server's tools. Calls that are made at the same
+        time share one list."""
+        await self._listing.run(None, self._list)
 
+    async def _list(self) -> None:
         async def pages(session: ClientSession) -> list[types.Tool]:
             found: list[types.Tool] = []
             cursor: str | None = None

@@ -14,6 +14,7 @@ from rich.text import Text
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
 from rota.credits.money import exact_usd
+from rota.mcp.usable_tools import UsableTools
 from rota.platform import ids, json
 from rota.platform.db import Database
 from rota.platform.errors import NotFound
@@ -100,7 +101,8 @@ async def _pair(
     assert task.agent_version is not None
     before = outcome_of(task.agent_version, task.output, None, rows)
     try:
-        offered = [tool for tool in await offered_tools(db, account_id, agent) if tool.offered]
+        found = await offered_tools(db, account_id, agent, UsableTools())
+        offered = [tool for tool in found if tool.offered]
     except GiveUp as error:
         failed = outcome_of(agent.version, None, f"{error.code}: {error.message}", [])
         return Pair(task, before, failed)

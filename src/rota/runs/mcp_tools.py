@@ -11,22 +11,25 @@ from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.model import Server, ServerTool, describe_difference, is_read_only
 from rota.mcp.results import timeline_result
+from rota.mcp.usable_tools import UsableTools
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import RateLimited
 from rota.runs.bounds import MAX_TOOLS_KIB, ToolsTooLarge
-from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
+from rota.runs.tools import AccountBusy, Tool, ToolChanged, ToolResult, ToolUnavailable
 
 # The tool names that model providers accept.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-async def offered_tools(db: Database, account_id: UUID, agent: AgentVersion) -> list[Tool]:
+async def offered_tools(
+    db: Database, account_id: UUID, agent: AgentVersion, usable: UsableTools
+) -> list[Tool]:
     """The tools of connected servers that this agent can use, as stored. No server is asked."""
     if not agent.tools:
         return []
     async with db.read(account_id) as tx:
-        found = await queries.usable_tools(tx, agent.tools, MAX_TOOLS_KIB * 1024)
+        found = await usable.find(tx, agent.tools, MAX_TOOLS_KIB * 1024)
     if any(tool.accepted is None for _, tool in found):
         raise ToolsTooLarge
     offered = [_tool(server, tool) for server, tool in found]
@@ -42,9 +45,10 @@ class McpTools:
     def __init__(self, db: Database, tool_client: ToolClient) -> None:
         self._db = db
         self._tool_client = tool_client
+        self._usable = UsableTools()
 
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
-        return await offered_tools(self._db, account_id, agent)
+        return await offered_tools(self._db, account_id, agent, self._usable)
 
     async def current(
         self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str
@@ -84,7 +88,7 @@ class McpTools:
                 raise
             raise ToolUnavailable(error.message) from None
         except RateLimited as error:
-            raise ToolUnavailable(error.message) from None
+            raise AccountBusy(error) from None
         return ToolResult(timeline_result(result), is_error=bool(result.is_error))
 
 
