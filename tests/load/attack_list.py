@@ -86,12 +86,22 @@ async def many_values(a: Attacker) -> None:
 
 async def schemas_in_runs(a: Attacker) -> None:
     tools = {f"t{n}": of(n) for n, (of, _) in enumerate(SCHEMAS.values())}
-    attempts = [(f"peer__t{n}", given) for n, (_, given) in enumerate(SCHEMAS.values())]
+
+    async def script(number: int) -> str:
+        """Different every time, so that no check has been made before."""
+        turn = calls(
+            *[
+                (f"peer__t{n}", {**given, "n": number})
+                for n, (_, given) in enumerate(SCHEMAS.values())
+            ]
+        )
+        return await a.model.script(turn, turn, says("Done."))
+
     async with a.tool_server(list=_listing(tools)) as url:
         await a.connect(url)
-        script = await a.model.script(calls(*attempts), calls(*attempts), says("Done."))
+        scripts = [await script(n) for n in range(100)]
         await a.ready()
-        await a.at_rate(10, lambda _: a.begin_run(script))
+        await a.at_rate(10, lambda n: a.begin_run(scripts[n % len(scripts)]))
 
 
 # Large data

@@ -20,7 +20,7 @@ from tests.service import Person, Service
 from tests.tasks.world import create, newcomer
 
 INTERVAL_S = 0.015
-RUN_INTERVAL_S = 0.15
+RUN_INTERVAL_S = 0.5
 # A request without a response counts as one that took this long.
 DEADLINE_S = 30.0
 # Phases are this many times as long, so that there are as many samples of each kind.

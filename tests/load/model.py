@@ -216,7 +216,7 @@ def limits(found: Prediction, keep_days: float = 90) -> list[Limit]:
         Limit(
             "a freeze of every table in a day",
             24 / found.hours_to_freeze,
-            "autovacuum_freeze_max_age = 1 billion, autovacuum_max_workers = 8",
+            "autovacuum_freeze_max_age = 1 billion, autovacuum_max_workers = 10",
         ),
         Limit(
             "Temporal Cloud (500 actions/s by default)",
