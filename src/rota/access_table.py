@@ -43,13 +43,13 @@ STANDINGS = (
 HEADER = """\
 # Who can do what
 
-Each operation, and who can use it in a company: with a session and an API key (both), with a
-session only, with a session and for their own membership only (self), or not at all (–). An API key
-acts for the user who created it, with the user's role, and also needs the scopes in the second
-column. An *approver* is a member with that right. A *stranger* is not a member: all operations of
-the company are refused, with 403, or 404 if the path names the company. Operations that are about
-the user alone, such as creating a company, are open to all users. In a personal account, the user
-is the owner, and the operations of the connect pass work there only.
+This table lists each operation, and who can use it in a company: with a session or an API key
+(both), with a session only (session), with a session and only for their own membership (self), or
+not at all (–). An API key acts for the user who created it, with the user's role, and also needs
+the scopes in the second column. An *approver* is a member with that right. A *stranger* is not a
+member: all operations of the company are refused, with 403, or 404 if the path names the company.
+Operations that are about the user alone, such as creating a company, are open to all users. In a
+personal account, the user is the owner, and the operations of the connect pass work there only.
 
 The tools of the [MCP server](mcp-server.md#tools) and the operations of [A2A](a2a.md#operations)
 need the scopes that their pages name. Sessions cannot use them.

@@ -142,7 +142,12 @@ async def test_a_person_signs_in_with_a_code_at_a_certified_provider(
     [
         ({"device_authorization_endpoint": None}, {}, {}, "does not support sign-in with a code"),
         ({"issuer": "https://evil.example"}, {}, {}, "has no valid discovery document"),
-        ({}, {}, {"error": "access_denied"}, "The identity provider refused: access_denied"),
+        (
+            {},
+            {},
+            {"error": "access_denied"},
+            "The identity provider refused the sign-in: access_denied",
+        ),
         ({}, {"expires_in": 0.2}, b"<html>", "Sign-in timed out. The answer of "),
         ({}, {"expires_in": 0}, {}, "Sign-in timed out"),
         ({"token_endpoint": None}, {}, {}, "has no valid discovery document"),

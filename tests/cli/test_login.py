@@ -114,7 +114,7 @@ async def test_an_answer_with_another_state_is_not_used(
         ),
         (
             {"code": None, "error": "access_denied", "error_description": "No\x1b[31m thanks."},
-            "The identity provider refused: No⟨U+001B⟩[31m thanks.\n",
+            "The identity provider refused the sign-in: No⟨U+001B⟩[31m thanks.\n",
         ),
     ],
 )

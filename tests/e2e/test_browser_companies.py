@@ -161,7 +161,7 @@ async def test_a_colleague_is_invited_decides_and_is_removed(
         await tab.press("Remove member", inside=tab.dialog)
         await tab.sees("1 of 10 seats used")
         await expect(row(tab, address)).to_have_count(0)
-        lost = other.heading("You are not a member of this account any more")
+        lost = other.heading("You are no longer a member of this account")
         await expect(lost).to_be_visible()
         await picture(other, "lost-1280")
         await other.link("Go to the inbox").click()

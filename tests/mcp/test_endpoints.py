@@ -76,7 +76,7 @@ async def test_an_unknown_tool_of_a_server_that_is_down_is_not_called_missing(
         assert (await invoke(person, server, "nothing")).status_code == 502
     down = await invoke(person, server, "nothing")
     assert (down.status_code, down.json()["error"]["code"]) == (502, "TOOL_SERVER_ERROR")
-    assert "The tool server is down" in down.json()["error"]["message"]
+    assert "The tool server is not available" in down.json()["error"]["message"]
 
 
 async def test_a_server_that_hangs_is_unreachable(person: Person) -> None:

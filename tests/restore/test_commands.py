@@ -67,7 +67,7 @@ async def test_running_processes_and_contradicting_options_are_refused(
         async with app.router.lifespan_context(app):
             pass
     moved = await restored.finish("--nothing-lost")
-    assert "Processes start on this server now." in moved.output
+    assert "Processes can now start on this server." in moved.output
     async with restored.serve() as service:
         await service.sign_in()
         refused = await restored.finish("--without-file")

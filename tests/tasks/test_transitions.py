@@ -70,7 +70,7 @@ ALLOWED: dict[tuple[Situation, str], tuple[str, str, str | None]] = {
     **{(s, "reject"): ("CANCELLED", "task.rejected", "rejected") for s in GATED},
 }
 # The status that a refused operation would lead to. The message names it.
-WANTED = {"approve": None, "reject": "CANCELLED", "resume": "RUNNING", "retry": "PENDING"}
+DECISIONS = ("approve", "reject", "resume")
 
 
 async def create_in(connection: Any, person: Person, situation: Situation) -> dict[str, Any]:
@@ -136,8 +136,14 @@ async def check(connection: Any, person: Person, situation: Situation, operation
         assert response.status_code == 409, where
         error = response.json()["error"]
         assert error["code"] == "CONFLICT", where
-        wanted = WANTED.get(operation, operation.removeprefix("PATCH "))
-        assert f"is {situation[1]} cannot become {wanted or ''}" in error["message"], where
+        if operation in DECISIONS and situation[1] != "WAITING_APPROVAL":
+            why = f"Your decision was not applied, because the task is {situation[1]}"
+        else:
+            wanted = {"retry": "PENDING", "resume": "RUNNING"}.get(
+                operation, operation.removeprefix("PATCH ")
+            )
+            why = f"is {situation[1]} cannot become {wanted}"
+        assert why in error["message"], where
         assert after == before, where
 
 

@@ -31,7 +31,7 @@ export const strings = {
   seePlans: 'See plans',
   lockedTitle: (tier: string) => `This agent needs ${tier}`,
   lockedHint:
-    'You see what it may use and spend. You cannot give it tasks yet, and its instructions are shown when your plan includes it.',
+    'You can see what it may use and spend. To give it tasks and read its instructions, you need a plan that includes it.',
   lockedCompany:
     'This tier is for companies, so your personal account cannot have it. To use this agent, switch to the account of your company.',
   premium: 'Premium',
@@ -46,7 +46,7 @@ export const strings = {
     none: '–',
     noneNote: 'No task finished yet',
     ofEnded: (completed: number, failed: number, cancelled: number) =>
-      `${completed} of ${completed + failed}${cancelled ? `, without ${cancelled} cancelled` : ''}`,
+      `${completed} of ${completed + failed}${cancelled ? `, excluding ${cancelled} cancelled` : ''}`,
     now: (running: number, waiting: number) =>
       [running && `${running} running`, waiting && `${waiting} waiting`].filter(Boolean).join(', '),
   },

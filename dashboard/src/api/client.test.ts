@@ -55,7 +55,7 @@ test('a request names the account, and numbers that a person decides about keep 
 test('an answer of something else than the service is not shown', async () => {
   answers(new Response('<html>', { status: 502, headers: { 'X-Request-Id': 'r1' } }));
   await expect(api.me()).rejects.toMatchObject({
-    message: 'The service could not answer.',
+    message: 'The service did not return a valid response. Try again in a moment.',
     status: 502,
     requestId: 'r1',
   });

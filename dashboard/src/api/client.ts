@@ -43,7 +43,7 @@ export function unanswered(method: string | undefined, sent: boolean): Unanswere
   if (method === 'GET') return new Unanswered('No connection to the service.', 'OFFLINE');
   return sent
     ? new Unanswered(
-        'No response from the service. Check whether it was done before you try again.',
+        'The service did not respond. Check whether your change was made before you try again.',
         'LOST',
       )
     : new Unanswered('Not sent: no connection. Nothing was changed.', 'NOT_SENT');
@@ -109,7 +109,10 @@ async function answer(input: RequestInfo | URL, init: RequestInit = {}): Promise
   if (ok || about.get('Content-Type')?.includes('json')) return response;
   // Something between the page and the service answered.
   const requestId = about.get('X-Request-Id');
-  throw new APIError('The service could not answer.', { status, requestId });
+  throw new APIError('The service did not return a valid response. Try again in a moment.', {
+    status,
+    requestId,
+  });
 }
 
 /** TanStack Query repeats what it reads, and nothing that a person did is repeated. */

@@ -70,7 +70,7 @@ export const strings = {
   leftOutQuestions: 'Not approved here, because it needs an answer:',
   costs: (soFar: string, more: string | null) =>
     more === null ? `${soFar} so far` : `${soFar} so far, at most ${more} more`,
-  rejectHint: 'All of these tasks end as cancelled.',
+  rejectHint: 'All of these tasks are cancelled.',
   reason: 'Reason',
   optional: 'optional',
   reasonHint: 'Kept in the history of each task.',
@@ -97,7 +97,7 @@ export const strings = {
   },
   example: {
     title: 'See what an approval looks like',
-    text: 'Practise on an example. You can approve, edit or reject it, and nothing is sent anywhere.',
+    text: 'Practice on an example. You can approve, edit or reject it, and nothing is sent anywhere.',
     go: 'Open the example',
     heading: 'Example',
     approve: 'Approve',

@@ -12,7 +12,7 @@ export const companyQuery = (id: string) =>
     queryFn: () => api.companies.get(id),
   });
 
-/** The members, those who joined first at the top. */
+/** The members, in the order in which they joined. */
 export const membersQuery = (id: string) =>
   infiniteQueryOptions({
     queryKey: [...keys.company, 'members', id],

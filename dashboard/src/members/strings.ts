@@ -38,7 +38,8 @@ export const strings = {
   more: 'Show more',
   manage: 'Manage',
   manageWho: (name: string) => `Manage ${name}`,
-  lastOwner: 'The last owner cannot leave or get another role. Make somebody else an owner first.',
+  lastOwner:
+    'The last owner cannot leave or change role. Make another member an owner first, or erase the company.',
 
   change: 'Change role',
   changeTitle: (name: string) => `Change the role of ${name}`,
@@ -57,11 +58,11 @@ export const strings = {
   ends: [
     'Sessions lose access to the company.',
     'API keys that the member created are deleted.',
-    'Schedules that this member was the last to save are paused.',
+    'Schedules last saved by this member are paused.',
     'Open invitations that the member created are deleted.',
     'Approvals in pending reviews are withdrawn.',
   ],
-  stays: 'Tasks stay and continue. Decided reviews stay decided.',
+  stays: 'Tasks are kept and continue. Decisions already made still count.',
 
   invite: 'Invite',
   inviteTitle: 'Invite a person',

@@ -40,7 +40,7 @@ export const strings = {
   earlierMonth: 'Held from an earlier month',
   owed: (amount: string) => `${amount} is owed`,
   owedHint:
-    'The account was charged or refunded more than it had. The next payment, allowance or released hold pays this first.',
+    'Charges, refunds or disputes exceeded the balance. The next payment, allowance or released hold pays this first.',
   allowanceMeter: (used: number, held: number) => `Allowance: ${used}% used, ${held}% held`,
   ofAllowance: (total: string) => `of ${total} allowance used`,
   resetsOn: 'Resets on',
@@ -50,7 +50,7 @@ export const strings = {
   alertAfter: 'is available',
   alertRange: 'Enter an amount from $0 to $100,000.',
   changeAlert: 'Change the amount',
-  isBelow: 'Below it now',
+  isBelow: 'The balance is below this now',
 
   // Forecast
   quiet: (days: number) => `Nothing was spent in the last ${plural(days, 'day')}.`,
@@ -149,10 +149,10 @@ export const strings = {
   ended: 'ended',
   run: (run: number) => `run ${run}`,
   model: (model: string) => `model ${model}`,
-  estimated: 'tokens counted by Rota',
+  estimated: 'tokens estimated',
   /** Prices that the operator set have no version of their own. */
   prices: (version: string) => (version === 'operator' ? null : `prices of ${version}`),
-  late: 'ended after its hold',
+  late: 'ended after its hold was released',
   paidOwed: 'paid what was owed',
   becameOwed: 'part of it is owed',
   allowanceName: 'the allowance',
@@ -224,11 +224,11 @@ export const strings = {
       `You pay on the page of the payment processor. The change starts when it is paid, with a new allowance month. The unused part of what you paid for ${current} is credited.`,
     lower: (current: string, day: string) =>
       `${current} stays as it is until ${day}. Nothing is charged now, and nothing is refunded.`,
-    kept: (name: string) => `${name} stays. The change that was planned is removed.`,
-    same: 'This is what you have. Choose another number of seats.',
+    kept: (name: string) => `${name} stays your plan. The scheduled change is cancelled.`,
+    same: 'This is your current plan. Choose a different number of seats.',
   },
   cancelPlan: 'Cancel the plan',
-  cancelHint: 'A plan that you cancel stays until the end of the month that is paid.',
+  cancelHint: 'A cancelled plan stays active until the end of the paid month.',
   cancelTitle: (name: string) => `Cancel ${name}?`,
   cancelEffect: (name: string, day: string) =>
     `${name} stays until ${day}. Then the account becomes Basic, with the allowance, the rate limits and the agents of that plan.`,

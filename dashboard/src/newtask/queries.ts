@@ -33,7 +33,7 @@ export const agentDetailQuery = (name: string) =>
     staleTime: 5 * 60_000,
   });
 
-/** What a task would cost, use and ask. Asked for again when the money of the account moves. */
+/** What a task can cost, which tools it can use and which approvals it needs. Asked for again when the money of the account moves. */
 export const quoteQuery = (body: CreateTask) =>
   queryOptions({
     queryKey: [...keys.money, 'quote', body],

@@ -72,7 +72,7 @@ export const strings = {
   budgetHint: 'Without one, the budget of the agent applies. It cannot be more.',
   budgetInvalid: 'Enter an amount of at least $0.01, or leave this empty.',
   deadline: 'Deadline',
-  deadlineHint: 'A task that has not ended by then fails, also while it waits for somebody.',
+  deadlineHint: 'A task that has not ended by then fails, even if it is waiting for a person.',
   waitForGo: 'Require my approval to start',
   waitForGoHint: 'The task waits in the inbox and starts when somebody approves it.',
 
@@ -119,7 +119,8 @@ export const strings = {
 
   start: 'Start task',
   send: 'Create task',
-  startNote: 'You can cancel at any time. Only finished steps are charged.',
+  startNote:
+    'You can cancel at any time. You pay for the model calls made so far, including one in progress.',
   atMostShort: 'At most',
   asksShort: ({ atLeast, tools }: Stops) => {
     if (atLeast) return `asks you at least ${times[atLeast] ?? `${atLeast} times`}`;

@@ -264,9 +264,9 @@ export const strings = {
   differently: 'What should the agent do differently?',
   andThen: 'And then',
   stopTask: 'Stop the task',
-  stopHint: 'It ends as cancelled.',
+  stopHint: 'The task is cancelled.',
   stopHintMoney: (amount: string) =>
-    `It ends as cancelled. What is held for it, at most ${amount}, is released.`,
+    `The task is cancelled. The rest of its hold, at most ${amount}, is released.`,
   continueWithout: 'Continue without this call',
   continueHint: 'The agent gets your reason.',
   continueHintMoney: (amount: string) =>

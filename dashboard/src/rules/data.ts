@@ -6,7 +6,7 @@ import { keys } from '../api/keys';
 
 const PAGE = 100;
 
-/** The rules, newest first, also those that no longer work. */
+/** The rules, newest first, including those that no longer work. */
 export const rulesQuery = infiniteQueryOptions({
   queryKey: keys.rules,
   queryFn: ({ pageParam }) => exactApi.rules.list({ limit: PAGE, offset: pageParam }).firstPage(),

@@ -49,7 +49,7 @@ export const strings = {
 
   sessions: {
     name: 'Sessions',
-    hint: 'Where you are signed in, in all accounts. Sign out any session that you do not recognise.',
+    hint: 'Where you are signed in, in all accounts. Sign out any session that you do not recognize.',
     active: 'Active sessions',
     device: 'Device',
     unknownDevice: 'Unknown device',
@@ -115,7 +115,7 @@ export const strings = {
 
   mcp: {
     name: 'Connect an assistant (MCP)',
-    hint: 'Assistants and other MCP clients can create tasks and wait for them. They cannot approve: use a key without that scope.',
+    hint: 'Assistants and other MCP clients can create tasks and wait for them. They must not approve, so use a key without the scope tasks:approve.',
     copyUrl: 'Copy URL',
     placeholder: 'YOUR_API_KEY',
     configuration: 'Configuration of an MCP client',
@@ -194,7 +194,7 @@ export const scopeGroups: {
       {
         scope: 'webhooks:write',
         label: 'Manage webhooks',
-        does: 'Sends events that the key can read to any address.',
+        does: 'Can send the events that the key can read to any URL.',
       },
     ],
   },

@@ -34,7 +34,7 @@ export const strings = {
   notLoaded: 'This screen could not be loaded.',
   noAccount: 'You cannot open this account',
   noAccountHint: 'It does not exist, or you are not a member. Ask its owner to invite you.',
-  lostAccount: 'You are not a member of this account any more',
+  lostAccount: 'You are no longer a member of this account',
   lostAccountHint:
     'You have left it, or an owner or admin has removed you. Your other accounts are not affected.',
   reload: 'Try again',

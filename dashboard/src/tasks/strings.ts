@@ -148,7 +148,7 @@ export const strings = {
   more: (amount: string) => `at most ${amount} more`,
   asks: (opens: Gate[]) =>
     opens.length ? `Asks you ${list(opens.map((gate) => gates[gate]))}.` : 'Does not ask you.',
-  textChanged: 'The text has changed since its run was approved.',
+  textChanged: "The task's text has changed since the run was approved.",
   retried: 'The task runs again',
   noCredit: 'Your balance does not cover the budget of this run.',
 

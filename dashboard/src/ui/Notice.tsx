@@ -51,7 +51,9 @@ export function ErrorNotice({ error, actions }: { error: unknown; actions?: Reac
             <code>{problem.field}</code>: <SafeText>{problem.message}</SafeText>
           </p>
         ))}
-        {known?.status === 0 && <p className="small soft">Check your connection and try again.</p>}
+        {known?.status === 0 && known.code !== 'LOST' && (
+          <p className="small soft">Check your connection and try again.</p>
+        )}
         {known?.requestId && (
           <p className="tiny faint">
             Request <code>{known.requestId}</code>

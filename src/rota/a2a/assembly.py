@@ -66,7 +66,7 @@ class A2aAssembly:
         if importlib.util.find_spec("a2a") is None:
             return _routes_without_sdk()
         router = public_router("A2A")
-        router.routes.append(LateRoutes(self._build))
+        router.routes.append(LazyRoutes(self._build))
         return router
 
     def _build(self) -> APIRouter:
@@ -97,7 +97,7 @@ class A2aAssembly:
         return a2a_routes(handler, cards, ProgramEndpoint(PATH, settings), self._issuers)
 
 
-class LateRoutes(BaseRoute):
+class LazyRoutes(BaseRoute):
     """All paths of the agent. The first request builds their routes."""
 
     def __init__(self, build: Callable[[], APIRouter]) -> None:

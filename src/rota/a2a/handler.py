@@ -106,8 +106,8 @@ class Handler(RequestHandler):
                 if known.task.status in TERMINAL:
                     raise refused(
                         UnsupportedOperationError,
-                        f"The task is {known.task.status}, so nothing more happens. Read its "
-                        "result with GetTask.",
+                        f"The task is {known.task.status}, so there are no more updates. Read "
+                        "its result with GetTask.",
                     )
                 async with contextlib.aclosing(
                     self._stream(context, caller, known, None)

@@ -64,7 +64,11 @@ def new_work(request: SendMessageRequest, tenant: str) -> NewWork:
     agent = parsed(MessageWork, fields).agent
     if tenant and agent and tenant != agent:
         raise ValidationFailed.of(
-            FieldError("agent", f"The agent of this URL or tenant is {tenant!r}. Remove the other.")
+            FieldError(
+                "agent",
+                f"This URL or tenant is for the agent {tenant!r}, but metadata names {agent!r}. "
+                "Remove the agent from the metadata, or use the URL of that agent.",
+            )
         )
     fields.pop("agent", None)
     return NewWork(agent or tenant or None, text, fields, _key(message))

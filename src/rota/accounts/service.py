@@ -44,7 +44,8 @@ class AccountJustErased(Conflict):
 class SeatsTaken(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"All {limit} seats of this company are taken. Remove a member or add seats first."
+            f"All {limit} seats of this company are in use. An owner or admin must remove a "
+            "member or add seats first."
         )
 
 
@@ -106,13 +107,13 @@ async def create_company(
     account_id = new_uuid()
     async with db.write(account_id, owner_id, check_member=False) as tx:
         await check_user(tx, owner_id)
-        await found_company(tx, name, tier, seats)
+        await create_owned_company(tx, name, tier, seats)
         owner = to_wire("user", owner_id)
         tx.record("company.created", {"owner": owner, "tier": tier, "seats": seats})
     return account_id
 
 
-async def found_company(
+async def create_owned_company(
     tx: AccountTransaction,
     name: str,
     tier: str,

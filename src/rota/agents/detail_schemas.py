@@ -24,7 +24,7 @@ OutputSchema = Annotated[
         {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]},
     ),
 ]
-MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
+MaxSteps = Annotated[int, doc("The maximum number of model calls in one run.", 20)]
 MaxConcurrent = Annotated[
     int | None,
     doc(

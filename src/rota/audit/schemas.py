@@ -38,7 +38,10 @@ class AuditEntry(Wire):
     actor: Annotated[AuditActor, doc("Who acted.")]
     user_id: Annotated[
         str | None,
-        doc("The user, also of an API key. Null if there is none.", examples.USER_ID),
+        doc(
+            "The user, including the user behind an API key. Null if there is none.",
+            examples.USER_ID,
+        ),
     ]
     via: Annotated[
         str | None,
@@ -137,6 +140,6 @@ class AuditKey(Wire):
 
 
 class AuditKeysResponse(Wire):
-    """The keys that sign heads and receipts, also those of the past."""
+    """The keys that sign heads and receipts, including former keys."""
 
     keys: Annotated[list[AuditKey], doc("The key that signs now is the first.")]

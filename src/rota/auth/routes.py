@@ -111,7 +111,7 @@ def sign_in_routes(
     ) -> TokenResponse:
         """Exchanges an authorization code of an identity provider (OpenID Connect with PKCE) for a
         session token. The service gets the ID token from the provider and checks its nonce. Each
-        code works once, also if the exchange fails."""
+        code works only once, even if the exchange fails."""
         headers = dict(request.scope["headers"])
         if body.cookie:
             cookies.check_same_origin(headers)

@@ -193,7 +193,7 @@ class ApiKey(Wire):
     id: Annotated[str, doc("The ID of the key, `key_…`.", examples.KEY_ID)]
     name: Annotated[str, doc("The display name.", "Nightly report")]
     prefix: Annotated[
-        str, doc("The first characters of the secret, to recognise it.", "rota_4fGh1k")
+        str, doc("The first characters of the secret, to recognize it.", "rota_4fGh1k")
     ]
     scopes: Annotated[list[Scope], doc("What the key can do.", _SCOPES)]
     created_at: Annotated[Timestamp, doc("When the key was created.", examples.KEY_CREATED)]

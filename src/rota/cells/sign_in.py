@@ -59,8 +59,8 @@ class CellFull(Conflict):
     def __init__(self, chosen: str) -> None:
         super().__init__(
             f"Cell {chosen} accepts no new accounts, and you have no account there. Sign in "
-            "without the header Rota-Cell, or ask the operator of the service. A browser that "
-            "opened an invitation sends it for 10 minutes."
+            "without the header Rota-Cell, or ask the operator of the service. If you opened an "
+            "invitation in this browser, wait 10 minutes, then sign in again."
         )
 
 

@@ -216,7 +216,7 @@ def grant_credits(
     if not whole or not 0 < cents <= 100_000_000:
         raise typer.BadParameter(f"{amount!r} is not an amount. Write dollars, such as 5 or 12.50.")
     if not reason.strip():
-        raise typer.BadParameter("--reason must say why.")
+        raise typer.BadParameter("--reason must not be empty.")
     added = with_composition(
         operator_settings(),
         lambda parts: grant_command(parts.db, account_id, int(cents), reason, key or uuid4().hex),

@@ -101,7 +101,7 @@ def rotate_signing_keys(
     if as_json:
         print_json({"kid": kid})
         return
-    typer.echo(f"Key {kid} signs from now on. Running processes use it within 2 s.")
+    typer.echo(f"Key {kid} now signs session tokens. Running processes use it within 2 s.")
 
 
 @secrets.command("rotate")

@@ -147,7 +147,7 @@ def _headers(given: list[str], content: bytes | None, key: str | None) -> dict[s
         if not re.fullmatch(r"[A-Za-z0-9-]+", name) or not colon or not value.isprintable():
             fail(f"{each!r} is not a header. Write it as 'Name: value'.", ExitCode.USAGE)
         if name.title() in FIXED:
-            fail(f"{name} is not given as a header: {FIXED[name.title()]}", ExitCode.USAGE)
+            fail(f"{name} cannot be set with --header: {FIXED[name.title()]}", ExitCode.USAGE)
         found[name.title()] = value
     return found
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rota_sdk.models import DecisionResponse, Review, ReviewRef, Task
 
 Number = Annotated[
-    int, typer.Option("--review", min=1, help="The number of the review that you looked at.")
+    int, typer.Option("--review", min=1, help="The number of the review that you read.")
 ]
 Digest = Annotated[str, typer.Option(help="Its digest. Both are in: rota tasks review TASK")]
 
@@ -68,9 +68,11 @@ def reject(
     task_id: TaskId,
     number: Number,
     digest: Digest,
-    reason: Annotated[str | None, typer.Option(help="Why. The agent reads it.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="The reason. With --resume, the agent reads it.")
+    ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Let the agent continue without it.")
+        bool, typer.Option("--resume", help="Let the agent continue without the rejected calls.")
     ] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> None:

@@ -58,7 +58,7 @@ class DeviceSignIn:
         response = self._send("POST", str(endpoint), form)
         found = self._json(response)
         if response.is_error:
-            raise SignInRefused(f"The identity provider refused: {_reason(found)}")
+            raise SignInRefused(f"The identity provider refused the sign-in: {_reason(found)}")
         complete = found.get("verification_uri_complete")
         try:
             return DeviceCode(
@@ -95,7 +95,7 @@ class DeviceSignIn:
             if error == "slow_down" or response.is_server_error:
                 interval_s += SLOW_DOWN_S
             elif error != "authorization_pending":
-                raise SignInRefused(f"The identity provider refused: {_reason(found)}")
+                raise SignInRefused(f"The identity provider refused the sign-in: {_reason(found)}")
         raise SignInRefused(f"Sign-in timed out.{problem} Run rota login again.")
 
     def _send(self, method: str, url: str, form: dict[str, str] | None = None) -> httpx.Response:
@@ -122,4 +122,4 @@ def _check_protected(url: str) -> None:
 
 
 def _reason(found: Mapping[str, Any]) -> str:
-    return str(found.get("error_description") or found.get("error") or "no reason")
+    return str(found.get("error_description") or found.get("error") or "it gave no reason")

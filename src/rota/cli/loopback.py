@@ -99,6 +99,6 @@ class Receiver:
         if answer.get("iss", issuer) != issuer:
             raise SignInRefused("Another identity provider answered. Run rota login again.")
         if "code" not in answer:
-            reason = answer.get("error_description") or answer.get("error") or "no reason"
-            raise SignInRefused(f"The identity provider refused: {reason}")
+            reason = answer.get("error_description") or answer.get("error") or "it gave no reason"
+            raise SignInRefused(f"The identity provider refused the sign-in: {reason}")
         return answer["code"]

@@ -63,7 +63,7 @@ def _created(client: "Rota", name: str, account: str, before: Mapping[str, str] 
     )
     if before is not None:
         for problem in revoke(client, {account: dict(before)}):
-            print_note(f"But {problem}")
+            print_note(f"Warning: {problem}")
     return answer.secret
 
 

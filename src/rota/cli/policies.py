@@ -33,7 +33,11 @@ def show(session: Session) -> None:
 def set_policies(
     session: Session,
     approvers: Annotated[
-        Approvers | None, typer.Option(help="Whether every member can approve.")
+        Approvers | None,
+        typer.Option(
+            help="Who can approve: anyone (every member), or named (owners, admins, and members "
+            "with the right to approve)."
+        ),
     ] = None,
     second_person: Annotated[
         bool | None,
@@ -105,7 +109,7 @@ def list_rules(
     session: Session,
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 100,
 ) -> None:
-    """List the standing rules, also those that no longer work. Needs a session."""
+    """List the standing rules, including those that no longer work. Needs a session."""
     pages = session.client.rules.list(page_size=page_size(limit))
     columns = ("ID", "Agent", "Tool", "Used", "Ends", "State", "Made by")
     empty = "There are no rules."

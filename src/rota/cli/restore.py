@@ -117,7 +117,7 @@ def finish(
     The command applies what the files contain, ends the runs in Temporal, clears Redis, repairs
     payments from Stripe, and verifies the ledgers and audit trails. Stop all processes first.
 
-    Example: rota admin restore finish --file survivors.jsonl
+    Example: rota admin restore finish --file collected.jsonl
     """
     from rota.restore.commands import finish_command
 

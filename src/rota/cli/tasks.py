@@ -40,7 +40,7 @@ DryRun = Annotated[
 ]
 IdempotencyKey = Annotated[
     str | None,
-    typer.Option(help="With the same key, the command can be repeated without a second effect."),
+    typer.Option(help="Makes the command safe to repeat: with the same key, it takes effect once."),
 ]
 
 

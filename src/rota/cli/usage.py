@@ -41,11 +41,11 @@ def usage(
         return
     bar = balance.usage_bar
     renews = f", renews {moment(bar.resets_at)}" if bar.resets_at else ""
-    allowance = f"{bar.percent} % used{renews}"
+    allowance = f"{bar.percent}% used{renews}"
     print_fields(
         [
             ("Available", dollars(balance.total_available)),
-            ("Set aside", dollars(balance.balance.reserved_cents)),
+            ("Held", dollars(balance.balance.reserved_cents)),
             ("Top-up", dollars(balance.top_up_cents)),
             ("Allowance", allowance if balance.has_allowance else None),
             ("Owed", dollars(balance.owed_cents) if balance.owed_cents else None),

@@ -31,7 +31,10 @@ class OwnerRequired(Forbidden):
 
 class LastOwner(Conflict):
     def __init__(self) -> None:
-        super().__init__("The company has no other owner. Make another member an owner first.")
+        super().__init__(
+            "The company has no other owner. Make another member an owner first, or erase the "
+            "company."
+        )
 
 
 class InvitationOfAnotherCell(Misdirected):

@@ -87,7 +87,7 @@ def company_routes(
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> MembersResponse:
-        """Returns a page of the members, those who joined first at the top."""
+        """Returns a page of the members, in the order in which they joined."""
         found, total = await members.page(caller, limit, offset)
         return MembersResponse(members=[schemas.Member.of(each) for each in found], total=total)
 
@@ -117,10 +117,10 @@ def company_routes(
         id: CompanyId,  # noqa: A002
         user_id: UserId,
     ) -> DeletedResponse:
-        """Removes a member, or lets you leave. Within one second, the member's sessions lose the
-        company and their event streams end. API keys and invitations that they created stop
-        working, schedules that they saved pause, and items that they approved in open reviews are
-        undecided again. Their tasks stay. Returns 409 for the last owner."""
+        """Removes a member, or lets you leave. Within one second, the member's sessions lose access
+        to the company and their event streams end. API keys and invitations that they created stop
+        working, schedules that they saved pause, and their approvals in open reviews are withdrawn.
+        Their tasks are kept. Returns 409 for the last owner."""
         await members.remove(caller.account_id, ids.from_wire("user", user_id), by=caller)
         return DeletedResponse(id=user_id)
 

@@ -117,5 +117,5 @@ class MemberResponse(Wire):
 class MembersResponse(Wire):
     """A page of members."""
 
-    members: Annotated[list[Member], doc("The members, those who joined first at the top.")]
+    members: Annotated[list[Member], doc("The members, in the order in which they joined.")]
     total: Total

@@ -45,7 +45,7 @@ class Companies:
         if not await queries.count_company(tx, MAX_CREATED):
             raise TooManyCompanies(MAX_CREATED)
         company = await bind_account(tx, new_uuid(), tx.user_id)
-        await accounts.found_company(company, body.name, self._tier, created_by=tx.user_id)
+        await accounts.create_owned_company(company, body.name, self._tier, created_by=tx.user_id)
         await journal.append(company, "company.created", {"by": to_wire("user", tx.user_id)})
         created = await read(company)
         await bind_account(tx, tx.account_id, tx.user_id)

@@ -74,8 +74,8 @@ def credit_routes(credits_: Credits) -> APIRouter:
 
     @router.get("/api/credits/forecast", summary="Get a forecast of the balance")
     async def get_forecast(caller: Reader) -> ForecastResponse:
-        """Returns how long the money lasts if the account goes on spending as in the last seven
-        days."""
+        """Returns how long the money lasts if the account keeps spending at the rate of the last
+        seven days."""
         return ForecastResponse(forecast=schemas.Forecast.of(await credits_.forecast(caller)))
 
     @router.post(

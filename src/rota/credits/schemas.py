@@ -304,7 +304,7 @@ class UsageResponse(Wire):
 
 
 class Forecast(Wire):
-    """How long the money lasts if the account goes on spending as in the last days."""
+    """How long the money lasts if the account keeps spending at the rate of the last days."""
 
     window_days: Annotated[
         int, doc("The number of days that the forecast is based on. Today is the last one.", 7)

@@ -89,7 +89,11 @@ class Transaction(Wire):
     ]
     estimated: Annotated[
         bool,
-        doc("Whether Rota counted the tokens of a charge, as the provider did not.", False),
+        doc(
+            "Whether Rota counted the tokens of a charge, because the provider did not report "
+            "them.",
+            False,
+        ),
     ]
     reference: Annotated[
         str | None,
@@ -149,7 +153,9 @@ def _amount(movement: Movement) -> int:
 def _description(movement: Movement) -> str:
     if movement.kind == "charge":
         bounded = movement.cost is not None and movement.cost > movement.spent
-        return f"Call to {movement.model}" + (", up to the hold" if bounded else "")
+        return f"Call to {movement.model}" + (
+            ", charged up to the amount on hold" if bounded else ""
+        )
     return {
         "allowance": "Monthly allowance",
         "expiry": "Unused allowance of a past month",
@@ -160,7 +166,7 @@ def _description(movement: Movement) -> str:
         "dispute_reversal": "Disputed payment returned",
         "hold": "Held for a run",
         "release": "Released by a run",
-        "grant": "Given by the operator",
+        "grant": "Granted by the operator",
     }[movement.kind]
 
 

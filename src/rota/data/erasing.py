@@ -186,7 +186,7 @@ class Erasing:
                 if erasure.attempts < HISTORY_ATTEMPTS:
                     raise
                 task = ids.to_wire("task", task_id)
-                log.error("erasure_history_left", task=task, run=run, error=repr(error))
+                log.error("erasure_history_delete_failed", task=task, run=run, error=repr(error))
 
     async def _tables(self, erasure: Erasure) -> None:
         """Deletes every row of the tables that keep nothing."""

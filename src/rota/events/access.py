@@ -22,7 +22,7 @@ RIGHT_OF: dict[str, Right] = {"key": "keys", "invitation": "members", "webhook":
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class EventVisibility:
     """The families of types that a caller sees: some of them, or all without the hidden ones."""
 
     families: frozenset[str] | None
@@ -39,14 +39,14 @@ class Sight:
         return family not in self.hidden
 
 
-def sight_of(caller: Caller) -> Sight:
+def visibility_of(caller: Caller) -> EventVisibility:
     """Events about keys, members and sessions, and types without a scope, are for sessions only. In
     a company, events about keys, invitations and webhooks are for those who can manage them."""
     if caller.session_id is not None:
-        return Sight(
+        return EventVisibility(
             None, frozenset(name for name, right in RIGHT_OF.items() if not caller.has_right(right))
         )
-    return Sight(
+    return EventVisibility(
         frozenset(
             name
             for name, scope in SCOPE_OF.items()

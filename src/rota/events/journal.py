@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.events.access import Sight
+from rota.events.access import EventVisibility
 from rota.platform import json
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import Forbidden
@@ -177,7 +177,11 @@ async def after(
 
 
 async def page(
-    tx: AccountReader, sequence: int, sight: Sight, types: Collection[str], limit: int
+    tx: AccountReader,
+    sequence: int,
+    visibility: EventVisibility,
+    types: Collection[str],
+    limit: int,
 ) -> tuple[list[Event], int, int]:
     """The first events after `sequence` that the caller sees, how many there are, and the number
     of the account's newest event. With `types`, only events of these types."""
@@ -185,8 +189,8 @@ async def page(
     conditions, arguments = ["account_id = $1", "sequence > $2"], [tx.account_id, sequence]
     for condition, values in (
         ("type = ANY(%s::text[])", types or None),
-        ("split_part(type, '.', 1) = ANY(%s::text[])", sight.families),
-        ("split_part(type, '.', 1) <> ALL(%s::text[])", sight.hidden or None),
+        ("split_part(type, '.', 1) = ANY(%s::text[])", visibility.families),
+        ("split_part(type, '.', 1) <> ALL(%s::text[])", visibility.hidden or None),
     ):
         if values is not None:
             arguments.append(list(values))
@@ -201,7 +205,7 @@ async def page(
     )
     if len(rows) < limit:
         total = len(rows)
-    elif sight.is_whole and not types and not has_gaps:
+    elif visibility.is_whole and not types and not has_gaps:
         total = newest - max(sequence, first - 1)
     else:
         total = await tx.fetchval(f"SELECT count(*) {matching}", *arguments)

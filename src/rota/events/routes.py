@@ -10,7 +10,7 @@ from starlette.responses import Response
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, caller_of, secured_router
-from rota.events.access import sight_of
+from rota.events.access import visibility_of
 from rota.events.messages import StillAllowed, Wanted
 from rota.events.schemas import Event, EventsResponse
 from rota.events.stream import Streams
@@ -72,7 +72,7 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
     """A check that the stream's credentials are still valid, and show the same events of the same
     account."""
     before = caller_of(request.scope)
-    shown = before.account_id, sight_of(before)
+    shown = before.account_id, visibility_of(before)
 
     async def check(since: float | None) -> bool:
         try:
@@ -86,7 +86,7 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
                 raise
             return False
         # `X-Service-Account: company` can select another company after a removal.
-        return (caller.account_id, sight_of(caller)) == shown
+        return (caller.account_id, visibility_of(caller)) == shown
 
     return check
 
@@ -138,10 +138,10 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         streams gets 429 `RATE_LIMITED`.
         """
         start = last_event_id if last_event_id is not None else after
-        sight, types = sight_of(caller), frozenset(type or ())
+        visibility, types = visibility_of(caller), frozenset(type or ())
         if _wants_list(request.headers.get("accept", "")):
             events, total, newest = await streams.page(
-                caller.account_id, start or 0, sight, types, limit
+                caller.account_id, start or 0, visibility, types, limit
             )
             found = [Event.of(event) for event in events]
             page = EventsResponse(events=found, total=total, last_sequence=newest)
@@ -153,7 +153,9 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
                 caller.account_id,
                 start,
                 still_allowed(request, authenticator),
-                sees=lambda event: sight.covers(event.type) and (not types or event.type in types),
+                sees=lambda event: (
+                    visibility.covers(event.type) and (not types or event.type in types)
+                ),
             )
         )
 

@@ -18,7 +18,7 @@ from prometheus_client import Gauge
 from starlette.types import Receive, Scope, Send
 
 from rota.events import journal
-from rota.events.access import Sight
+from rota.events.access import EventVisibility
 from rota.events.fanout import Fanout, Woken
 from rota.events.journal import Event
 from rota.events.live_watch import LiveWatch, Topic, Watcher
@@ -84,11 +84,16 @@ class Streams:
             return await journal.last_sequence(tx)
 
     async def page(
-        self, account_id: UUID, after: int, sight: Sight, types: Collection[str], limit: int
+        self,
+        account_id: UUID,
+        after: int,
+        visibility: EventVisibility,
+        types: Collection[str],
+        limit: int,
     ) -> tuple[list[Event], int, int]:
         """Stored events, how many there are, and the number of the newest event."""
         async with self._db.snapshot(account_id) as tx:
-            return await journal.page(tx, after, sight, types, limit)
+            return await journal.page(tx, after, visibility, types, limit)
 
     def open(self, wanted: Wanted) -> EventStream:
         stream = EventStream((), headers={"X-Accel-Buffering": "no"})

@@ -58,7 +58,7 @@ def is_page(path: str) -> bool:
     return path == "/" or path.startswith("/acct_") or is_below(path, PAGES)
 
 
-class FindsCallers(Protocol):
+class CallerFinder(Protocol):
     async def authenticate(
         self,
         authorization: str | None,
@@ -80,7 +80,7 @@ class RequestGuard:
         lowest_tier: str,
         trusted_proxies: Sequence[IPv4Network | IPv6Network],
         ai_prefixes: tuple[str, ...] = AI_PREFIXES,
-        programs: Mapping[str, FindsCallers] | None = None,
+        programs: Mapping[str, CallerFinder] | None = None,
     ) -> None:
         self._authenticator = authenticator
         # Who finds the callers of paths that accept other credentials, and of the paths below.
@@ -160,7 +160,7 @@ class RequestGuard:
             # Includes database failures: the response still needs its rate limit headers.
             return as_api_error(error)
 
-    def _finder(self, path: str) -> FindsCallers:
+    def _finder(self, path: str) -> CallerFinder:
         for prefix, finder in self._programs.items():
             if is_below(path, (prefix,)):
                 return finder
@@ -197,7 +197,7 @@ class RequestLimit(RateLimited):
 
 async def charge_as_ai(scope: Scope) -> None:
     """Counts an admitted request as one to an AI endpoint, for requests whose path does not say
-    what they do. Raises if it is one too many."""
+    what they do. Raises if that exceeds the limit."""
     result: LimitResult = await scope[CHARGE](1, as_ai=True)
     if not result.allowed:
         raise RequestLimit(result.reset_s)

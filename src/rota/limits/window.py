@@ -67,7 +67,7 @@ def connect(url: str, ca_file: Path | None = None) -> Redis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Question:
+class _PendingRequest:
     """A request that waits for its reply. The reply is None in an outage."""
 
     keys: tuple[str, ...]
@@ -98,7 +98,7 @@ class Window:
             timeout_s=timeout_s,
             probe_every_s=probe_every_s,
         )
-        self._questions: deque[_Question] = deque()
+        self._questions: deque[_PendingRequest] = deque()
         self._calls: set[asyncio.Task[None]] = set()
         # Whether a call was started that has not taken its questions yet.
         self._is_starting = False
@@ -171,7 +171,7 @@ class Window:
     async def _call(self) -> None:
         """Asks Redis about all requests that wait."""
         self._is_starting = False
-        questions: list[_Question] = []
+        questions: list[_PendingRequest] = []
         while self._questions and len(questions) < REQUESTS_OF_A_CALL:
             question = self._questions.popleft()
             # A request that was cancelled does not count.
@@ -187,7 +187,7 @@ class Window:
             for question, reply in zip(questions, replies, strict=True):
                 question.answer(reply)
 
-    async def _run_script(self, questions: Sequence[_Question]) -> list[ScriptReply]:
+    async def _run_script(self, questions: Sequence[_PendingRequest]) -> list[ScriptReply]:
         keys = [key for question in questions for key in question.keys]
         arguments: list[str | int] = [*keys, self._window_us]
         for question in questions:
@@ -201,9 +201,9 @@ class Window:
 
 def _question(
     key: str, ceilings: Ceilings, ai: bool, cost: int, replaces: LimitResult | None
-) -> _Question:
+) -> _PendingRequest:
     log = f"limits:{{{key}}}"
     keys = (log, f"{log}:ai") if ai else (log,)
     replaced = (replaces.at, replaces.counted) if replaces else (0, 0)
     arguments = (len(keys), ceilings.all, ceilings.ai, cost, *replaced)
-    return _Question(keys, arguments, asyncio.get_running_loop().create_future())
+    return _PendingRequest(keys, arguments, asyncio.get_running_loop().create_future())

@@ -187,21 +187,36 @@ class ToolServerTimeout(ToolServerFailed):
 
 
 def api_error(error: ServerError | CallRejected) -> ApiError:
+    """The error of a tool call."""
     if isinstance(error, DefinitionsTooLarge):
         return ToolsTooLarge()
     if isinstance(error, CallRejected):
-        return ToolServerFailed(f"The tool server rejected the call. {error.message}", sent=True)
+        return ToolServerFailed(
+            f"The tool server rejected the call. {error.message} Correct the call, then try again.",
+            sent=True,
+        )
     if isinstance(error, ServerTimeout):
-        message = f"The tool server did not respond in time. {error.message}"
+        message = f"The tool server did not respond in time. {error.message} {_next(error)}"
         return ToolServerTimeout(message, sent=error.sent)
-    return ToolServerFailed(f"The tool server failed. {error.message}", sent=error.sent)
+    message = f"The tool server failed. {error.message} {_next(error)}"
+    return ToolServerFailed(message, sent=error.sent)
+
+
+def _next(error: ServerError) -> str:
+    if error.sent:
+        return "The call may have taken effect: check that before you call the tool again."
+    return "The call was not made. Check the server, then try again."
 
 
 def tool_lookup_failed(name: str, error: ServerError) -> ApiError:
     """The tool is not known, and the server cannot be asked for it."""
     if isinstance(error, DefinitionsTooLarge):
         return ToolsTooLarge()
-    happened = "refuses the credentials" if isinstance(error, CredentialsRejected) else "is down"
+    happened = {
+        CredentialsRejected: "refuses the credentials",
+        InvalidResponse: "sent an invalid response",
+        ServerTimeout: "did not respond in time",
+    }.get(type(error), "is not available")
     kind = ToolServerTimeout if isinstance(error, ServerTimeout) else ToolServerFailed
     return kind(
         f"The tool server {happened}, so Rota cannot look up the tool {name[:128]!r}, which was "

@@ -24,13 +24,16 @@ TaskId = Annotated[
 class FindAgents(Body):
     query: Annotated[
         Annotated[str, Field(max_length=200)] | None,
-        doc("Words for the work. The best match comes first. Default: all agents.", "checklist"),
+        doc(
+            "Words that describe the work. The best match comes first. Default: all agents.",
+            "checklist",
+        ),
     ] = None
     department: Annotated[
         Annotated[str, Field(max_length=200)] | None, doc("Only this department.", "Operations")
     ] = None
     page: Annotated[int, doc("The page number, from 1.", 1, ge=1, le=2**31 - 1)] = 1
-    limit: Annotated[int, doc("The most agents on a page.", 20, ge=1, le=50)] = 20
+    limit: Annotated[int, doc("The maximum number of agents on a page.", 20, ge=1, le=50)] = 20
 
 
 class AgentWork(Work):
@@ -91,7 +94,7 @@ class ListTasks(Body):
         Annotated[str, Field(min_length=1, max_length=255)] | None,
         doc("Only tasks with all of these words, or words that begin with them.", "laptop"),
     ] = None
-    limit: Annotated[int, doc("The most tasks on a page.", 20, ge=1, le=50)] = 20
+    limit: Annotated[int, doc("The maximum number of tasks on a page.", 20, ge=1, le=50)] = 20
     offset: Annotated[int, doc("How many tasks to skip.", 0, ge=0, le=2**31 - 1)] = 0
 
 

@@ -178,7 +178,7 @@ class Calls:
             task = await self._tasks.get(caller, ids.from_wire("task", stored["task"]["id"]))
         except Exception as error:
             # The task exists. A client that is told to try again would create another one.
-            log.warning("created_task_unread", error=repr(error))
+            log.warning("created_task_read_failed", error=repr(error))
             return result(f"Created {stored['task']['id']}.", stored)
         return Created(task, self._shown(caller, task))
 

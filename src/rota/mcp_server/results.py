@@ -60,7 +60,7 @@ class Presenter:
 
 
 _MEANING = {
-    "PENDING": "is PENDING: it starts soon. Call wait_for_task to wait for its result.",
+    "PENDING": "is PENDING and has not started. Call wait_for_task to wait for its result.",
     "RUNNING": "is RUNNING. Call wait_for_task to wait for its result.",
     "COMPLETED": "is COMPLETED. Its result is `output`.",
     "FAILED": "has FAILED. `error` says why.",

@@ -73,8 +73,8 @@ TOOLS: tuple[Tool, ...] = (
     _tool(
         "create_task",
         "Create a task",
-        "Gives a task to an agent and returns at once. The money for it is set aside first. Then "
-        "call wait_for_task.",
+        "Gives a task to an agent and returns at once. Its budget is held first. Then call "
+        "wait_for_task.",
         NewTask,
         _CREATES,
     ),

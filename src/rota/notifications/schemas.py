@@ -60,8 +60,8 @@ DeliveryState = TypeAliasType(
     Annotated[
         Literal["idle", "waiting", "retrying", "failed"],
         doc(
-            "`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt failed. "
-            "`failed`: the last message was given up. `idle`: nothing waits.",
+            "`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt "
+            "failed. `failed`: Rota stopped retrying the last message. `idle`: nothing waits.",
             "idle",
         ),
     ],
@@ -151,7 +151,7 @@ class NotificationDelivery(Wire):
     ]
     failed_at: Annotated[
         Timestamp | None,
-        doc("When the last message was given up. Null after one was sent.", None),
+        doc("When Rota stopped retrying the last message. Null after one was sent.", None),
     ]
     error: Annotated[
         str | None,

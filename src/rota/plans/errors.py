@@ -23,7 +23,7 @@ class PaymentOutstanding(Conflict):
     def __init__(self, state: State) -> None:
         super().__init__(
             f"The account already has the plan {state.plan.name}, but its last payment failed. "
-            "Pay the invoice from the payment processor, or cancel the subscription."
+            "Pay the invoice that the payment processor sent, or cancel the subscription."
         )
         self.state = state
 

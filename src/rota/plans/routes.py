@@ -98,7 +98,7 @@ def plan_routes(purchases: Purchases) -> APIRouter:
     async def cancel_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """Ends the subscription with its paid period. Until then the tier stays, and the
+        """Ends the subscription when its paid period ends. Until then the tier stays, and the
         cancellation can be undone. Returns 404 without a subscription."""
         return respond(await purchases.cancel(caller, idempotency_key))
 
@@ -145,7 +145,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
     async def cancel_connect_pass(
         caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """Ends the pass with its paid period. The personal account must be selected (403).
+        """Ends the pass when its paid period ends. The personal account must be selected (403).
         Returns 404 without a pass."""
         return respond(await purchases.cancel_pass(caller, idempotency_key))
 

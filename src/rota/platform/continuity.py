@@ -186,7 +186,7 @@ class Continuity:
                 # The key that the next process looks for: the row has the new server now.
                 await self._redis.set(f"beat:{row.cluster_now}.{row.database_now}", beat)
         except (RedisError, OSError) as error:
-            log.warning("beat_not_remembered", error=repr(error))
+            log.warning("continuity_beat_not_saved", error=repr(error))
 
 
 async def read(db: Database) -> Row:

@@ -37,8 +37,8 @@ NEWEST = 0.03
 # For how long a charge can be given back.
 REFUND_S = 1.0
 
-# What each read can take that does not count, and what it counts at most: a database that hangs
-# says nothing about what waits for it.
+# The time of a read that is always free, and the most that one read counts: if the database
+# hangs, the waiting account is not the cause.
 LEAST_FREE_S = 0.005
 MAX_READ_S = 0.25
 

@@ -1,8 +1,8 @@
 """Shares of a process: how many things it does at once, in total and for one account.
 
 An account that has used its share waits behind its own work only. While all places are taken, the
-accounts that wait take turns, however much each of them asks for. The more places are taken, the
-fewer more an account with many of them gets, so that a few stay free for accounts with none.
+accounts that wait take turns, however much each of them asks for. As places fill up, an account
+that already holds many gets fewer of the rest, so that some stay free for accounts with none.
 """
 
 import asyncio

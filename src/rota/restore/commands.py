@@ -48,7 +48,7 @@ async def finish_command(
     finishing = Finishing(parts, owner_url, typer.echo)
     if nothing_lost:
         await finishing.accept(lost=False)
-        typer.echo("Processes start on this server now.")
+        typer.echo("Processes can now start on this server.")
         return
     survivors = await finishing.check(
         file.read(paths) if paths else None, ignore_connections=ignore_connections, again=again

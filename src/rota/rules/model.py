@@ -57,7 +57,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RuleDependencies:
     """What rules depend on, as it is now."""
 
     server_revisions: Mapping[UUID, int]

@@ -45,7 +45,7 @@ def rule_routes(rules: Rules) -> APIRouter:
 
     @router.get("/api/rules", summary="List rules")
     async def list_rules(caller: Reader, limit: Limit = 50, offset: Offset = 0) -> RulesResponse:
-        """Returns a page of rules, newest first, also those that no longer work."""
+        """Returns a page of rules, newest first, including those that no longer work."""
         found, total = await rules.page(caller, limit, offset)
         return RulesResponse(rules=list(found), total=total)
 

@@ -22,7 +22,7 @@ from rota.platform.http.schemas import (
 )
 from rota.rules import model
 from rota.rules.model import Rule as StoredRule
-from rota.rules.model import Surroundings
+from rota.rules.model import RuleDependencies
 
 MAX_USES = 1_000_000
 _CONDITIONS = {"title": {"any": True}}
@@ -159,7 +159,7 @@ class Rule(Wire):
     ]
 
     @classmethod
-    def of(cls, rule: StoredRule, around: Surroundings, now: datetime) -> "Rule":
+    def of(cls, rule: StoredRule, around: RuleDependencies, now: datetime) -> "Rule":
         state = around.state_of(rule, now)
         return cls(
             id=ids.to_wire("rule", rule.id),

@@ -19,18 +19,18 @@ from rota.mcp import queries as mcp
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.rules import conditions, queries
-from rota.rules.model import MAX_BYTES_IN_FORCE, Rule, Surroundings
+from rota.rules.model import MAX_BYTES_IN_FORCE, Rule, RuleDependencies
 from rota.tasks import shaping, trees
 from rota.tasks.model import Task
 
 USES = Counter("rota_rule_uses_total", "Tool calls that a standing rule has approved.")
 
 
-async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> Surroundings:
+async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> RuleDependencies:
     """What these rules depend on."""
     tools = list({(rule.server_id, rule.tool) for rule in rules})
     accepted = await mcp.accepted_definitions(tx, tools)
-    return Surroundings(
+    return RuleDependencies(
         server_revisions=await mcp.revisions(tx, [server_id for server_id, _ in tools]),
         definition_hashes={tool: definition.hash for tool, definition in accepted.items()},
         agent_versions=await agents.current_versions(tx, list({rule.agent for rule in rules})),

@@ -20,7 +20,7 @@ class StepLimitReached(GiveUp):
     def __init__(self, max_steps: int) -> None:
         super().__init__(
             f"The run reached its limit of {max_steps} steps. Retry the task from the failed step "
-            "to continue with a new limit."
+            "to continue. The limit then counts from zero."
         )
         self.max_steps = max_steps
 
@@ -32,7 +32,7 @@ class TokenLimitReached(GiveUp):
     def __init__(self, max_tokens: int) -> None:
         super().__init__(
             f"The run reached its limit of {max_tokens} tokens. Retry the task from the failed "
-            "step to continue with a new limit."
+            "step to continue. The limit then counts from zero."
         )
         self.max_tokens = max_tokens
 
@@ -44,7 +44,7 @@ class TimeLimitReached(GiveUp):
     def __init__(self, max_time: timedelta) -> None:
         super().__init__(
             f"The run worked for longer than {max_time.total_seconds() / 3600:g} hours. Retry the "
-            "task from the failed step to continue with a new limit."
+            "task from the failed step to continue. The limit then counts from zero."
         )
         self.max_time = max_time
 

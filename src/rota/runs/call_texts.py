@@ -14,7 +14,7 @@ AGAIN = (
     "does not approve another one. Approve to repeat the call, or reject to continue without it."
 )
 UNDECIDED = (
-    "The run before this one ended while the call waited for a person. Approve to make the call, "
+    "The previous run ended while the call was waiting for a person. Approve to make the call, "
     "or reject to continue without it."
 )
 GONE = (

@@ -42,7 +42,11 @@ class Delegation:
         tier = await accounts.tier(tx)
         helper = await self._creation.find_agent(tx, str(row.arguments["agent"]), tier)
         if helper.rank <= agent.rank:
-            raise InvalidField("agent", f"The rank of {helper.name} is not lower than yours.")
+            raise InvalidField(
+                "agent",
+                f"The rank of {helper.name} is not lower than yours. Delegate to an agent of a "
+                "lower rank.",
+            )
         if helper.max_concurrent is not None:
             above = [parent, *await trees.running_ancestors(tx, parent.id)]
             if helper.name in {task.agent for task in above}:

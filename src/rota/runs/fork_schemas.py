@@ -42,8 +42,8 @@ class ForkTask(Body):
     dry_run: Annotated[
         bool,
         doc(
-            "True: creates nothing, and returns 200 with a quote of what the fork would cost, use "
-            "and ask.",
+            "True: creates nothing, and returns 200 with a quote: what the fork can cost, which "
+            "tools it can use and which approvals it needs.",
             False,
         ),
     ] = False

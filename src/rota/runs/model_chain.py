@@ -52,7 +52,7 @@ class ModelChain:
         """The model to ask after this many failed attempts of the call.
 
         Each failed attempt moves the call on to the next model, on every worker. Among the models
-        that this worker avoids, the one comes first whose provider wants to be asked first.
+        that this worker avoids, it picks the one that can be retried soonest.
         """
         now_s, first = self._now_s(), attempts % len(self)
         indexes = [*range(first, len(self)), *range(first)]

@@ -116,7 +116,10 @@ class ModelRefusedRequest(GiveUp):
     code = "MODEL_REFUSED_REQUEST"
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(f"The model provider refused the request: {error}")
+        super().__init__(
+            f"The model provider refused the request ({error}). Check the model in ROTA_MODELS, "
+            "or change the task's input."
+        )
 
 
 class ModelAnswerMalformed(GiveUp):

@@ -107,7 +107,7 @@ class Slots:
                 for account_id in list(self._queued):
                     await self._wake(account_id)
             except Exception as error:
-                log.warning("queued_runs_not_woken", error=repr(error))
+                log.warning("queued_run_wake_failed", error=repr(error))
                 await asyncio.sleep(clock.about(1))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0, look_at - time.monotonic())):

@@ -93,7 +93,7 @@ class _Account:
         try:
             lost = await self._context.lost(self._account_id, set(self._runs.values()))
         except Exception as error:
-            log.warning("fence_not_read", error=repr(error))
+            log.warning("fence_read_failed", error=repr(error))
             return False
         for future, run_input in self._runs.items():
             if run_input in lost and not future.done():

@@ -98,7 +98,7 @@ def schedule_routes(schedules: Schedules) -> APIRouter:
         id: ScheduleId,  # noqa: A002
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
-        """Creates a task of the schedule now, also if the schedule is paused or an earlier task has
+        """Creates a task of the schedule now, even if the schedule is paused or an earlier task has
         not ended. The times of the schedule do not change."""
         return respond(await schedules.run(caller, ids.from_wire("sched", id), idempotency_key))
 

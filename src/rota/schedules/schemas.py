@@ -89,7 +89,7 @@ class Schedule(Wire):
         doc("Why the last task could not be created. Null after a task was created.", None),
     ]
     created_at: Annotated[Timestamp, doc("When the schedule was created.", examples.CREATED)]
-    updated_at: Annotated[Timestamp, doc("When it was changed last.", examples.CREATED)]
+    updated_at: Annotated[Timestamp, doc("When it was last changed.", examples.CREATED)]
 
     @classmethod
     def of(cls, schedule: model.Schedule) -> "Schedule":

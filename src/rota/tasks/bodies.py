@@ -169,7 +169,7 @@ class BatchTask(TaskBody):
         _NOT_IF_NONE,
         doc(
             "A time in the future. If the task has not ended by then, it fails with "
-            "`DEADLINE_EXCEEDED`, also while it waits for a person. Only for a task that the "
+            "`DEADLINE_EXCEEDED`, even if it is waiting for a person. Only for a task that the "
             "service runs.",
             "2099-01-31T12:00:00Z",
         ),
@@ -184,8 +184,8 @@ class CreateTask(BatchTask):
         bool,
         _NOT_IF_FALSE,
         doc(
-            "True: creates nothing, and returns 200 with a quote of what the task would cost, use "
-            "and ask.",
+            "True: creates nothing, and returns 200 with a quote: what the task can cost, which "
+            "tools it can use and which approvals it needs.",
             False,
         ),
     ] = False
@@ -276,7 +276,7 @@ class PatchTask(Body):
     ] = None
     actions: Annotated[
         Actions | None,
-        doc("Entries to append to the action log. A task keeps at most 1,000, with 256 KiB."),
+        doc("Entries to append to the action log. A task keeps at most 1,000 entries and 256 KiB."),
     ] = None
     deadline: Annotated[
         Deadline | None,

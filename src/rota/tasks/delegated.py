@@ -53,7 +53,10 @@ class Work(Body):
     ] = None
     deadline: Annotated[
         Deadline | None,
-        doc("When the task fails if it has not ended, in ISO 8601.", "2099-01-31T12:00:00Z"),
+        doc(
+            "The time (ISO 8601) at which the task fails if it has not ended.",
+            "2099-01-31T12:00:00Z",
+        ),
     ] = None
     output_schema: Annotated[
         OutputSchema | None,

@@ -6,7 +6,6 @@ from typing import Any
 from rota.auth.errors import SecondPersonRequired
 from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
 from rota.tasks.model import Task
-from rota.tasks.states import Status
 
 
 class InvalidField(ValidationFailed):
@@ -56,7 +55,11 @@ class ParentIsBelow(InvalidField):
 
 class NestingTooDeep(InvalidField):
     def __init__(self, max_depth: int) -> None:
-        super().__init__("parentTaskId", f"Tasks can be nested at most {max_depth} levels deep.")
+        super().__init__(
+            "parentTaskId",
+            f"Tasks can be nested at most {max_depth} levels deep. Choose a parent at a higher "
+            "level.",
+        )
 
 
 class AgentNotInCatalog(InvalidField):
@@ -107,8 +110,8 @@ class TooManySchemas(InvalidField):
     def __init__(self, limit: int) -> None:
         super().__init__(
             "tasks",
-            f"The tasks of a batch can have {limit} different values of outputSchema. Send the "
-            "others in another batch.",
+            f"The tasks of a batch can have at most {limit} different values of outputSchema. "
+            "Send the others in another batch.",
         )
 
 
@@ -248,14 +251,15 @@ class ItemNamedTwice(InvalidField):
 class NotWaiting(Conflict):
     """The task does not wait for this decision. The response contains its newest review."""
 
-    def __init__(self, task: Task, target: Status, review: dict[str, Any]) -> None:
+    def __init__(self, task: Task, review: dict[str, Any]) -> None:
         why = {
-            "none": "It does not wait for a decision.",
+            "none": "It is not waiting for a decision.",
             "pending": "Its review has expired.",
             "approved": "Its newest review was approved with a decision that differs from yours.",
         }.get(review["state"], f"Its newest review is {review['state']}.")
         super().__init__(
-            f"A task that is {task.status} cannot become {target}. {why}",
+            f"Your decision was not applied, because the task is {task.status}. {why} "
+            "details.review shows its newest review.",
             details={"review": review},
         )
 

@@ -36,7 +36,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class TypicalCost:
-    """What tasks of an agent cost that completed in their first run, in micro-dollars."""
+    """The cost of an agent's tasks that completed in their first run, in micro-dollars."""
 
     tasks: int
     median_micros: int

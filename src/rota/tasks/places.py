@@ -135,7 +135,7 @@ async def admit_all(db: Database) -> None:
             await _admit_of(db, row["account_id"])
         except Exception:
             # A failure must not delay the other accounts.
-            log.exception("places_not_given", account_id=str(row["account_id"]))
+            log.exception("task_admission_failed", account_id=str(row["account_id"]))
 
 
 async def _admit_of(db: Database, account_id: UUID) -> None:

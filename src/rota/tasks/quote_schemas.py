@@ -31,15 +31,17 @@ class QuotedTool(Wire):
 
 
 class TypicalCost(Wire):
-    """What the newest tasks of the agent cost that completed in their first run."""
+    """The cost of the agent's newest tasks that completed in their first run."""
 
-    tasks: Annotated[Count, doc("How many tasks this is about, at most 100.", 100)]
+    tasks: Annotated[
+        Count, doc("The number of tasks that these figures are based on, at most 100.", 100)
+    ]
     median_usd: Annotated[ExactUsd, doc("Half of them cost at most this.", "0.021400")]
     p90_usd: Annotated[ExactUsd, doc("Nine of ten cost at most this.", "0.058000")]
 
 
 class QuotedBalance(Wire):
-    """Whether the money is there."""
+    """Whether the balance covers the budget."""
 
     covered: Annotated[bool, doc("Whether the task could start now.", True)]
     available_usd: Annotated[
@@ -51,7 +53,7 @@ class QuotedBalance(Wire):
 
 
 class Quote(Wire):
-    """What a task would cost, use and ask."""
+    """What a task can cost, which tools it can use and which approvals it needs."""
 
     agent: Annotated[QuotedAgent, doc("The agent.")]
     budget_cents: Annotated[int, doc("The budget of the run, in US cents. It is held.", 25)]
@@ -67,7 +69,7 @@ class Quote(Wire):
         TypicalCost | None,
         doc("What is typical. Null if the agent has not completed a task of this account."),
     ]
-    max_steps: Annotated[int, doc("The most model calls of the run.", 20)]
+    max_steps: Annotated[int, doc("The maximum number of model calls in the run.", 20)]
     deadline: Annotated[
         Timestamp | None, doc("The deadline that you sent. Null if none.", None, examples.EXPIRES)
     ]

@@ -19,7 +19,6 @@ from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.review_schemas import ApproveTask, RejectTask, ReviewRef
-from rota.tasks.states import APPROVAL_OF, Status, target_of
 
 REFUSED = Counter(
     "rota_second_person_refusals_total",
@@ -70,19 +69,11 @@ def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
     return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
 
 
-def approved_target(task: Task, reviews: list[Review]) -> Status:
-    """The status after an approval: of the newest review, or of the first gate."""
-    gate = reviews[0].gate if reviews else "run" if task.hosted else None
-    target = target_of("WAITING_APPROVAL", APPROVAL_OF[gate], hosted=task.hosted)
-    assert target is not None
-    return target
-
-
-def check_not_expired(found: TaskReviews, target: Status) -> None:
+def check_not_expired(found: TaskReviews) -> None:
     """Refuses a decision that comes too late, also before the sweep closes the review."""
     now, deadline = clock.now(), found.task.deadline
     if found.reviews[0].expires_at <= now or (deadline is not None and deadline <= now):
-        raise NotWaiting(found.task, target, wire(found))
+        raise NotWaiting(found.task, wire(found))
 
 
 async def check_connected(tx: AccountReader, review: Review, named: Sequence[str]) -> None:

@@ -120,7 +120,7 @@ class ReviewItem(Wire):
     summary: Annotated[
         str,
         doc(
-            "What the call will do, in one sentence of at most 200 characters. It is made by rule "
+            "What the call will do, in one sentence of at most 200 characters. Rota builds it "
             "from the agent's file, the tool and the arguments. The model does not write it.",
             "Create the draft “Onboarding checklist”",
         ),

@@ -89,9 +89,9 @@ class ReviewRef(Body):
 ShownReview = Annotated[
     ReviewRef | None,
     doc(
-        "The review that you decide about: its `number` and `digest`. If another review waits by "
-        "then, the response is 409 with that review, and nothing is decided. Default: the review "
-        "that waits, except when you repeat a decision within 10 seconds.",
+        "The review that you decide about: its `number` and `digest`. If a different review is "
+        "pending by then, the response is 409 with that review, and nothing is decided. "
+        "Default: the review that waits, except when you repeat a decision within 10 seconds.",
     ),
 ]
 
@@ -225,7 +225,7 @@ class SnoozeResponse(Wire):
 
     snoozed_until: Annotated[
         Timestamp | None,
-        doc("Until when you do not want to see it. Null if it is not snoozed.", examples.EXPIRES),
+        doc("When the review returns to your inbox. Null if it is not snoozed.", examples.EXPIRES),
     ]
 
 
@@ -270,7 +270,7 @@ class Review(Wire):
     summary: Annotated[
         str | None,
         doc(
-            "What is decided, in one sentence that is made by rule. Null without a review.",
+            "What is decided, in one sentence that no model writes. Null without a review.",
             "Create the draft “Onboarding checklist”",
         ),
     ]
@@ -377,7 +377,7 @@ class Approval(Wire):
     snoozed_until: Annotated[
         Timestamp | None,
         doc(
-            "Until when you do not want to see it. Null if you have not put it off, or if that "
+            "When the review returns to your inbox. Null if you have not snoozed it, or if that "
             "time has passed.",
             None,
             examples.EXPIRES,

@@ -147,12 +147,11 @@ class Reviews:
                 await review_checks.add_answer(tx, before, asked[0], by, "approved", named)
                 return found
             review_checks.check_shown(found, body.review)
-            target = review_checks.approved_target(before, reviews)
-            raise NotWaiting(before, target, review_checks.wire(found))
+            raise NotWaiting(before, review_checks.wire(found))
         if review_checks.is_repeated_edit(found, by, body):
             return found
         review_checks.check_shown(found, body.review)
-        review_checks.check_not_expired(found, review_checks.approved_target(before, reviews))
+        review_checks.check_not_expired(found)
         await review_checks.check_connected(tx, reviews[0], named)
         if body.review is None:
             review_checks.check_not_repeated(found, by, "approved", named)
@@ -254,14 +253,17 @@ class Reviews:
                 await review_checks.add_answer(tx, before, asked[0], by, "rejected")
                 return found
             review_checks.check_shown(found, body.review)
-            raise NotWaiting(before, target, review_checks.wire(found))
+            raise NotWaiting(before, review_checks.wire(found))
         review_checks.check_shown(found, body.review)
-        review_checks.check_not_expired(found, target)
+        review_checks.check_not_expired(found)
         if body.review is None:
             review_checks.check_not_repeated(found, by, "rejected")
         if body.resume and reviews[0].gate == "run":
             raise TransitionRefused(
-                before.status, target, "Its run has not started, so it cannot resume."
+                before.status,
+                target,
+                "Its run has not started, so resume does not apply. To cancel the task, reject "
+                "it without resume.",
             )
         await review_checks.add_answer(tx, before, reviews[0], by, "rejected")
         await review_queries.save_items(tx, before.id, review_items.reject_items(reviews[0], by))

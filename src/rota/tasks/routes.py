@@ -199,7 +199,7 @@ def task_routes(
     ) -> Response:
         """Approves what waits for a person: everything, or the items that `decisions` names.
 
-        Send the `number` and `digest` of the review that you looked at. If another review waits
+        Send the `number` and `digest` of the review that you read. If a different review is pending
         by then, the response is 409 with that review in `details.review`.
 
         When no item is left to decide, the task continues: at a run gate it starts, at a tool
@@ -230,7 +230,7 @@ def task_routes(
     ) -> Response:
         """Rejects everything that waits for a person.
 
-        Send the `number` and `digest` of the review that you looked at. If another review waits
+        Send the `number` and `digest` of the review that you read. If a different review is pending
         by then, the response is 409 with that review in `details.review`.
 
         The task is cancelled. With `resume`, it continues instead, and the agent reads the

@@ -206,7 +206,7 @@ class Task(Wire):
     deadline: Annotated[
         Timestamp | None,
         doc(
-            "When the task fails if it has not ended. Null if it has no deadline.",
+            "The time at which the task fails if it has not ended. Null if it has no deadline.",
             None,
             examples.EXPIRES,
         ),

@@ -71,7 +71,7 @@ class Dispatcher:
                         wait_s = await self.look()
                     except Exception as error:
                         # Usually the database is down. The webhooks stay in it.
-                        log.exception("webhook_look_failed", error=repr(error))
+                        log.exception("webhook_dispatch_failed", error=repr(error))
                         wait_s = clock.about(RETRY_AFTER_ERROR_S)
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout_at(loop.time() + wait_s):

@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import attrgetter
 from uuid import UUID
 
-from rota.events.access import Sight
+from rota.events.access import EventVisibility
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.webhooks.model import HOLD_S, TEST_TYPE, Delivery, DisabledReason, Webhook
 
@@ -227,14 +227,16 @@ async def delete(tx: AccountTransaction, webhook_id: UUID) -> bool:
 async def deliveries(
     tx: AccountReader,
     webhook_id: UUID,
-    sight: Sight,
+    visibility: EventVisibility,
     delivered: bool | None,
     limit: int,
     offset: int,
 ) -> tuple[list[Delivery], int]:
     """Those of events that the caller sees, newest first, and how many there are."""
-    families = None if sight.families is None else [*sight.families, TEST_TYPE.partition(".")[0]]
-    arguments = (tx.account_id, webhook_id, delivered, families, list(sight.hidden))
+    families = (
+        None if visibility.families is None else [*visibility.families, TEST_TYPE.partition(".")[0]]
+    )
+    arguments = (tx.account_id, webhook_id, delivered, families, list(visibility.hidden))
     matching = """
         FROM webhook_deliveries
         WHERE account_id = $1 AND webhook_id = $2 AND ($3::boolean IS NULL OR delivered = $3)

@@ -66,7 +66,7 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
 
     @router.get("/api/webhooks/{id}", summary="Get a webhook", responses=documented(404))
     async def get_webhook(caller: Reader, id: WebhookId) -> WebhookResponse:  # noqa: A002
-        """Returns the webhook. `confirmedSequence` says how far deliveries have come."""
+        """Returns the webhook. `confirmedSequence` shows how far deliveries have progressed."""
         webhook = await webhooks.get(caller, ids.from_wire("wh", id))
         whole_url = caller.has_scope("webhooks:write")
         return WebhookResponse(webhook=schemas.Webhook.of(webhook, whole_url=whole_url))
@@ -116,7 +116,7 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
     )
     async def test_webhook(caller: Writer, id: WebhookId) -> DeliveredResponse:  # noqa: A002
         """Sends an event of the type `webhook.test` with the number 0, and waits for the response.
-        The response of this request is 200 also if the endpoint fails; `delivered` is then
+        The response of this request is 200 even if the endpoint fails; `delivered` is then
         false."""
         delivery = await webhooks.test(caller, ids.from_wire("wh", id))
         return DeliveredResponse(delivery=schemas.Delivery.of(delivery))

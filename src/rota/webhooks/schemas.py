@@ -119,14 +119,14 @@ class Webhook(Wire):
     ]
     last_error: Annotated[str | None, doc("Why the last delivery failed.", None)]
     last_delivered_at: Annotated[
-        Timestamp | None, doc("When an event was confirmed last.", examples.FINISHED)
+        Timestamp | None, doc("When an event was last confirmed.", examples.FINISHED)
     ]
     old_secret_until: Annotated[
         Timestamp | None,
         doc("Until when the secret before the last rotation also signs.", None),
     ]
     created_at: Annotated[Timestamp, doc("When the webhook was created.", examples.CREATED)]
-    updated_at: Annotated[Timestamp, doc("When it was changed last.", examples.CREATED)]
+    updated_at: Annotated[Timestamp, doc("When it was last changed.", examples.CREATED)]
 
     @classmethod
     def of(cls, webhook: model.Webhook, *, whole_url: bool = True) -> "Webhook":

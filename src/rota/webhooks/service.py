@@ -11,7 +11,7 @@ from rota.accounts import members
 from rota.auth import queries as credentials
 from rota.auth.caller import Caller
 from rota.events import journal
-from rota.events.access import Sight, sight_of
+from rota.events.access import EventVisibility, visibility_of
 from rota.platform import clock, ids
 from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction, Database
@@ -75,7 +75,7 @@ class Webhooks:
     async def create(self, caller: Caller, body: CreateWebhook, key: str | None) -> Outcome:
         """Creates a webhook. Only this response contains its secret."""
         self._check_url(body.url)
-        sight = _checked_sight(caller, body.events)
+        visibility = _checked_sight(caller, body.events)
         async with self._changing(caller) as tx:
 
             async def work() -> WebhookSecretResponse:
@@ -83,7 +83,9 @@ class Webhooks:
                 await journal.lock_account(tx)
                 if await queries.count(tx) >= MAX_WEBHOOKS:
                     raise TooManyWebhooks(MAX_WEBHOOKS)
-                webhook, secret = self._new(caller, body, sight, await journal.last_sequence(tx))
+                webhook, secret = self._new(
+                    caller, body, visibility, await journal.last_sequence(tx)
+                )
                 await queries.insert(tx, webhook)
                 await record(tx, "webhook.created", webhook.id)
                 return WebhookSecretResponse(webhook=schemas.Webhook.of(webhook), secret=secret)
@@ -189,8 +191,8 @@ class Webhooks:
         delivered = None if outcome is None else outcome == "delivered"
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             webhook = await _get(tx, webhook_id)
-            sight = sight_of(caller)
-            return await queries.deliveries(tx, webhook.id, sight, delivered, limit, offset)
+            visibility = visibility_of(caller)
+            return await queries.deliveries(tx, webhook.id, visibility, delivered, limit, offset)
 
     def _changing(self, caller: Caller) -> AbstractAsyncContextManager[AccountTransaction]:
         return self._db.write(caller.account_id, caller.user_id, right=caller.right)
@@ -202,7 +204,7 @@ class Webhooks:
             raise InvalidUrl(str(error)) from None
 
     def _new(
-        self, caller: Caller, body: CreateWebhook, sight: Sight, last_sequence: int
+        self, caller: Caller, body: CreateWebhook, visibility: EventVisibility, last_sequence: int
     ) -> tuple[Webhook, str]:
         """The webhook, which begins with the next event, and its secret."""
         now, webhook_id, secret = clock.now(), ids.new_uuid(), new_secret()
@@ -213,7 +215,7 @@ class Webhooks:
                 url=body.url,
                 description=body.description,
                 events=body.events,
-                families=_families(sight),
+                families=_families(visibility),
                 sealed_secret=sealed,
                 sealed_old_secret=None,
                 old_secret_until=None,
@@ -241,17 +243,17 @@ class Webhooks:
         )
 
 
-def _checked_sight(caller: Caller, types: list[str] | None) -> Sight:
+def _checked_sight(caller: Caller, types: list[str] | None) -> EventVisibility:
     """What the caller sees. A webhook sends no more than that."""
-    sight = sight_of(caller)
-    if hidden := [each for each in types or () if not sight.covers(each)]:
+    visibility = visibility_of(caller)
+    if hidden := [each for each in types or () if not visibility.covers(each)]:
         raise TypesNotVisible(hidden)
-    return sight
+    return visibility
 
 
-def _families(sight: Sight) -> list[str] | None:
+def _families(visibility: EventVisibility) -> list[str] | None:
     # A session that can manage webhooks sees everything.
-    return None if sight.families is None else sorted(sight.families)
+    return None if visibility.families is None else sorted(visibility.families)
 
 
 def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
@@ -265,26 +267,26 @@ def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
         after = replace(after, events=body.events)
     if after == webhook and not body.enabled:
         return after
-    sight = _checked_sight(caller, after.events)
+    visibility = _checked_sight(caller, after.events)
     if after.events != webhook.events:
         # It sends what the caller sees, from now on.
-        return replace(after, families=_families(sight))
+        return replace(after, families=_families(visibility))
     _check_sees(caller, after)
     return after
 
 
 def _check_sees(caller: Caller, webhook: Webhook) -> None:
     """Refuses a caller who cannot see all that the webhook sends."""
-    sight = _checked_sight(caller, webhook.events)
-    if webhook.events is None and not _sees(sight, webhook.families):
+    visibility = _checked_sight(caller, webhook.events)
+    if webhook.events is None and not _sees(visibility, webhook.families):
         raise SendsMore
 
 
-def _sees(sight: Sight, families: list[str] | None) -> bool:
+def _sees(visibility: EventVisibility, families: list[str] | None) -> bool:
     """Whether the caller sees all of these families. None: all that exist."""
-    if sight.families is None:
+    if visibility.families is None:
         return True
-    return families is not None and sight.families.issuperset(families)
+    return families is not None and visibility.families.issuperset(families)
 
 
 def _changed(before: Webhook, after: Webhook) -> dict[str, str]:

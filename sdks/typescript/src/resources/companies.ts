@@ -36,7 +36,7 @@ export class Companies extends Resource {
     return (await this.call(operations.patchCompany, parts, options)).account;
   }
 
-  /** The members, those who joined first at the top. */
+  /** The members, in the order in which they joined. */
   members(
     company: CompanyRef,
     query: Filters<types.ListMembersData> = {},

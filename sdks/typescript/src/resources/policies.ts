@@ -33,7 +33,7 @@ export class Rules extends Resource {
     return (await this.call(operations.createRule, { body }, options)).rule;
   }
 
-  /** The rules, newest first, also those that no longer work. */
+  /** The rules, newest first, including those that no longer work. */
   list(
     query: Filters<types.ListRulesData> = {},
     options?: RequestOptions,

@@ -56,7 +56,7 @@ export class Tasks extends Resource {
     return (await this.call(operations.createTask, { body: task }, options)).task;
   }
 
-  /** What a task would cost, use and ask. Nothing is created. */
+  /** What a task can cost, which tools it can use and which approvals it needs. Nothing is created. */
   async quote(task: NewTask, options?: RequestOptions): Promise<types.Quote> {
     const body: types.CreateTask = { ...task, dryRun: true };
     return (await this.call(quoteTask, { body }, options)).quote;

@@ -29,7 +29,7 @@ export class Webhooks extends Resource {
     return this.call(operations.createWebhook, { body }, options);
   }
 
-  /** The webhook. `confirmedSequence` says how far deliveries have come. */
+  /** The webhook. `confirmedSequence` shows how far deliveries have progressed. */
   async get(webhook: WebhookRef, options?: RequestOptions): Promise<types.Webhook> {
     const parts = { path: { id: idOf(webhook) } };
     return (await this.call(operations.getWebhook, parts, options)).webhook;

@@ -37,8 +37,8 @@ class Bodies:
         if self._in_progress[client] + size > MAX_IN_PROGRESS_BYTES:
             REFUSED.inc()
             raise RateLimited(
-                f"Requests with more than {MAX_IN_PROGRESS_BYTES} bytes are in progress. Send "
-                "fewer at the same time."
+                f"Your requests in progress would have more than {MAX_IN_PROGRESS_BYTES} bytes in "
+                "total. Wait until some have finished, then try again."
             )
         self._in_progress[client] += size
         try:

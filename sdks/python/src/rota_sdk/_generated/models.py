@@ -288,7 +288,7 @@ DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum(
 
 DeliveryState: TypeAlias = Annotated[Literal["idle", "waiting", "retrying", "failed"], OpenEnum()]
 """`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt failed. `failed`:
-the last message was given up. `idle`: nothing waits.
+Rota stopped retrying the last message. `idle`: nothing waits.
 """
 
 ErasureState: TypeAlias = Annotated[Literal["running", "finished"], OpenEnum()]
@@ -650,7 +650,7 @@ class AuditEntry(Model):
     actor: AuditActor
     """Who acted."""
     user_id: str | None
-    """The user, also of an API key. Null if there is none."""
+    """The user, including the user behind an API key. Null if there is none."""
     via: str | None
     """The session, the API key, the access token, or the task of the agent."""
     action: str
@@ -795,7 +795,7 @@ class BatchTask(Body):
     """
     deadline: AwareDatetime | None = None
     """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
-    also while it waits for a person. Only for a task that the service runs.
+    even if it is waiting for a person. Only for a task that the service runs.
     """
 
 
@@ -1057,10 +1057,12 @@ class CreateTask(Body):
     """
     deadline: AwareDatetime | None = None
     """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
-    also while it waits for a person. Only for a task that the service runs.
+    even if it is waiting for a person. Only for a task that the service runs.
     """
     dry_run: bool = False
-    """True: creates nothing, and returns 200 with a quote of what the task would cost, use and ask."""
+    """True: creates nothing, and returns 200 with a quote: what the task can cost, which tools it
+    can use and which approvals it needs.
+    """
 
 
 class CreateWebhook(Body):
@@ -1217,7 +1219,7 @@ class FieldError(Model):
 
 
 class Forecast(Model):
-    """How long the money lasts if the account goes on spending as in the last days."""
+    """How long the money lasts if the account keeps spending at the rate of the last days."""
 
     window_days: int
     """The number of days that the forecast is based on. Today is the last one."""
@@ -1275,7 +1277,9 @@ class ForkTask(Body):
     `model`.
     """
     dry_run: bool = False
-    """True: creates nothing, and returns 200 with a quote of what the fork would cost, use and ask."""
+    """True: creates nothing, and returns 200 with a quote: what the fork can cost, which tools it
+    can use and which approvals it needs.
+    """
 
 
 class Hold(Model):
@@ -1416,7 +1420,7 @@ class NotificationDelivery(Model):
     last_sent_at: datetime | None
     """When the last message was sent."""
     failed_at: datetime | None
-    """When the last message was given up. Null after one was sent."""
+    """When Rota stopped retrying the last message. Null after one was sent."""
     error: str | None
     """Why the last attempt failed. Null after a message was sent."""
 
@@ -1604,7 +1608,7 @@ class QuotedAgent(Model):
 
 
 class QuotedBalance(Model):
-    """Whether the money is there."""
+    """Whether the balance covers the budget."""
 
     covered: bool
     """Whether the task could start now."""
@@ -1630,10 +1634,10 @@ class QuotedTool(Model):
 
 
 class TypicalCost(Model):
-    """What the newest tasks of the agent cost that completed in their first run."""
+    """The cost of the agent's newest tasks that completed in their first run."""
 
     tasks: int
-    """How many tasks this is about, at most 100."""
+    """The number of tasks that these figures are based on, at most 100."""
     median_usd: str
     """Half of them cost at most this."""
     p90_usd: str
@@ -1808,7 +1812,7 @@ class SnoozeResponse(Model):
     """Until when a decision is snoozed."""
 
     snoozed_until: datetime | None
-    """Until when you do not want to see it. Null if it is not snoozed."""
+    """When the review returns to your inbox. Null if it is not snoozed."""
 
 
 class SnoozeTask(Body):
@@ -2053,7 +2057,7 @@ class ApiKey(Model):
     name: str
     """The display name."""
     prefix: str
-    """The first characters of the secret, to recognise it."""
+    """The first characters of the secret, to recognize it."""
     scopes: list[Scope]
     """What the key can do."""
     created_at: datetime
@@ -2076,7 +2080,7 @@ class ReviewItem(Model):
     server: str | None
     """The name of the tool server. Null for an output and for built-in tools."""
     summary: str
-    """What the call will do, in one sentence of at most 200 characters. It is made by rule from the
+    """What the call will do, in one sentence of at most 200 characters. Rota builds it from the
     agent's file, the tool and the arguments. The model does not write it.
     """
     arguments: dict[str, Any] | None
@@ -2257,7 +2261,7 @@ class Version(Model):
     budget_cents: int
     """The most that one run can cost, in US cents. It is held before the start."""
     max_steps: int
-    """The most model calls of one run."""
+    """The maximum number of model calls in one run."""
     max_concurrent: int | None
     """How many of the agent's tasks can run at the same time in your account. Null: no limit."""
     output_schema: dict[str, Any] | None
@@ -2277,9 +2281,9 @@ class ApproveTask(Body):
     """What to approve. An empty object approves everything that waits."""
 
     review: ReviewRef | None = None
-    """The review that you decide about: its `number` and `digest`. If another review waits by then,
-    the response is 409 with that review, and nothing is decided. Default: the review that waits,
-    except when you repeat a decision within 10 seconds.
+    """The review that you decide about: its `number` and `digest`. If a different review is pending
+    by then, the response is 409 with that review, and nothing is decided. Default: the review
+    that waits, except when you repeat a decision within 10 seconds.
     """
     decisions: list[Decision] | None = None
     """The items to approve, at most 100. Default: every pending item."""
@@ -2289,9 +2293,9 @@ class RejectTask(Body):
     """Why a task is rejected, and whether it continues."""
 
     review: ReviewRef | None = None
-    """The review that you decide about: its `number` and `digest`. If another review waits by then,
-    the response is 409 with that review, and nothing is decided. Default: the review that waits,
-    except when you repeat a decision within 10 seconds.
+    """The review that you decide about: its `number` and `digest`. If a different review is pending
+    by then, the response is 409 with that review, and nothing is decided. Default: the review
+    that waits, except when you repeat a decision within 10 seconds.
     """
     reason: str | None = None
     """The reason. With `resume`, the agent reads it. At most 2,000 characters."""
@@ -2311,7 +2315,7 @@ class AuditResponse(Model):
 
 
 class AuditKeysResponse(Model):
-    """The keys that sign heads and receipts, also those of the past."""
+    """The keys that sign heads and receipts, including former keys."""
 
     keys: list[AuditKey]
     """The key that signs now is the first."""
@@ -2444,7 +2448,7 @@ class Transaction(Model):
     price_version: str | None
     """The price list that was used. Null except for a charge."""
     estimated: bool
-    """Whether Rota counted the tokens of a charge, as the provider did not."""
+    """Whether Rota counted the tokens of a charge, because the provider did not report them."""
     reference: str | None
     """The payment processor's ID. Null except for payments, refunds and disputes."""
     description: str
@@ -2722,7 +2726,7 @@ class MembersResponse(Model):
     """A page of members."""
 
     members: list[Member]
-    """The members, those who joined first at the top."""
+    """The members, in the order in which they joined."""
     total: int
     """The number of items on all pages, not only this one."""
 
@@ -2785,7 +2789,7 @@ class PatchTask(Body):
     for a task that the service does not run.
     """
     actions: list[str] | None = None
-    """Entries to append to the action log. A task keeps at most 1,000, with 256 KiB."""
+    """Entries to append to the action log. A task keeps at most 1,000 entries and 256 KiB."""
     deadline: AwareDatetime | None = None
     """The new deadline, a time in the future. Only for a task that the service runs and that is not
     `COMPLETED` or `CANCELLED`; otherwise 409.
@@ -2857,7 +2861,7 @@ class PutPolicies(Body):
 
 
 class Quote(Model):
-    """What a task would cost, use and ask."""
+    """What a task can cost, which tools it can use and which approvals it needs."""
 
     agent: QuotedAgent
     """The agent."""
@@ -2870,7 +2874,7 @@ class Quote(Model):
     typical_cost: TypicalCost | None
     """What is typical. Null if the agent has not completed a task of this account."""
     max_steps: int
-    """The most model calls of the run."""
+    """The maximum number of model calls in the run."""
     deadline: datetime | None
     """The deadline that you sent. Null if none."""
     opens_gates: list[Gate]
@@ -2951,7 +2955,7 @@ class Schedule(Model):
     created_at: datetime
     """When the schedule was created."""
     updated_at: datetime
-    """When it was changed last."""
+    """When it was last changed."""
 
 
 class SessionsResponse(Model):
@@ -3001,13 +3005,13 @@ class Webhook(Model):
     last_error: str | None
     """Why the last delivery failed."""
     last_delivered_at: datetime | None
-    """When an event was confirmed last."""
+    """When an event was last confirmed."""
     old_secret_until: datetime | None
     """Until when the secret before the last rotation also signs."""
     created_at: datetime
     """When the webhook was created."""
     updated_at: datetime
-    """When it was changed last."""
+    """When it was last changed."""
 
 
 class SubscribeResponse(Model):
@@ -3083,7 +3087,7 @@ class Task(Model):
     what applies.
     """
     deadline: datetime | None
-    """When the task fails if it has not ended. Null if it has no deadline."""
+    """The time at which the task fails if it has not ended. Null if it has no deadline."""
     agent_version: int | None
     """The version of the agent that the current run uses. Null without an agent."""
     model: str | None
@@ -3203,7 +3207,7 @@ class AgentDetails(Agent):
     instructions: str | None
     """What the agent is told to do. Null if it is locked."""
     max_steps: int
-    """The most model calls of one run."""
+    """The maximum number of model calls in one run."""
     max_concurrent: int | None
     """How many of the agent's tasks can run at the same time in your account. Null: no limit."""
     aliases: list[str]
@@ -3420,7 +3424,7 @@ class Review(Model):
     work: ReviewedWork | None
     """What will run. Null except at a run gate."""
     summary: str | None
-    """What is decided, in one sentence that is made by rule. Null without a review."""
+    """What is decided, in one sentence that no model writes. Null without a review."""
     items: list[ReviewItem]
     """What a person decides. Empty at a run gate and without a review."""
     second_person: bool
@@ -3481,7 +3485,7 @@ class Approval(Model):
     review: Review
     """What to decide."""
     snoozed_until: datetime | None
-    """Until when you do not want to see it. Null if you have not put it off, or if that time has
+    """When the review returns to your inbox. Null if you have not snoozed it, or if that time has
     passed.
     """
     truncated: bool

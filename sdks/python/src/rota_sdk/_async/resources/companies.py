@@ -38,7 +38,7 @@ class Companies(AsyncResource):
     def members(
         self, company: CompanyRef, *, page_size: int | None = None
     ) -> AsyncPages[models.Member]:
-        """The members, those who joined first at the top."""
+        """The members, in the order in which they joined."""
         return self._offset_list(
             operations.list_members,
             lambda r: r.members,

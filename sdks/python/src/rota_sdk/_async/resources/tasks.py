@@ -81,7 +81,10 @@ class Tasks(AsyncResource):
         budget_cents: int | None = None,
         deadline: datetime | None = None,
     ) -> models.Quote:
-        """What a task would cost, use and ask. Nothing is created."""
+        """What a task can cost, which tools it can use and which approvals it needs.
+
+        Nothing is created.
+        """
         body = creation(
             models.CreateTask,
             name=name,

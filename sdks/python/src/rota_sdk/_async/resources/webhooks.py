@@ -38,7 +38,7 @@ class Webhooks(AsyncResource):
         )
 
     async def get(self, webhook: WebhookRef) -> models.Webhook:
-        """The webhook. `confirmed_sequence` says how far deliveries have come."""
+        """The webhook. `confirmed_sequence` shows how far deliveries have progressed."""
         return (await self._call(operations.get_webhook, {"id": id_of(webhook)})).webhook
 
     async def update(

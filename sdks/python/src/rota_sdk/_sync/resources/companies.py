@@ -37,7 +37,7 @@ class Companies(Resource):
         return response.account
 
     def members(self, company: CompanyRef, *, page_size: int | None = None) -> Pages[models.Member]:
-        """The members, those who joined first at the top."""
+        """The members, in the order in which they joined."""
         return self._offset_list(
             operations.list_members,
             lambda r: r.members,

@@ -68,7 +68,7 @@ class Rules(Resource):
         return response.rule
 
     def list(self, *, page_size: int | None = None) -> Pages[models.Rule]:
-        """The rules, newest first, also those that no longer work."""
+        """The rules, newest first, including those that no longer work."""
         return self._offset_list(
             operations.list_rules, lambda r: r.rules, page_size, lambda each: each.id
         )

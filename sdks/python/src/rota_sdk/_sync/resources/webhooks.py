@@ -37,7 +37,7 @@ class Webhooks(Resource):
         return self._call(operations.create_webhook, body=body, idempotency_key=idempotency_key)
 
     def get(self, webhook: WebhookRef) -> models.Webhook:
-        """The webhook. `confirmed_sequence` says how far deliveries have come."""
+        """The webhook. `confirmed_sequence` shows how far deliveries have progressed."""
         return (self._call(operations.get_webhook, {"id": id_of(webhook)})).webhook
 
     def update(
