@@ -21,10 +21,10 @@ def test_a_run_waits_at_least_as_long_as_it_is_told() -> None:
     assert Turns().pause_s(ME, 0, 20) >= 16
 
 
-def test_many_runs_of_one_account_ask_again_ten_times_a_second() -> None:
+def test_many_runs_of_one_account_seldom_ask_again() -> None:
     turns = Turns()
-    pauses = sorted(turns.pause_s(ME, 0, 1) for _ in range(500))
+    pauses = sorted(turns.pause_s(ME, 0, 1) for _ in range(100))
     in_a_second = [sum(at <= pause < at + 1 for pause in pauses) for at in range(60)]
     # Those who begin to wait before there are many ask again after the shortest pause.
-    assert max(in_a_second[8:]) <= 2.5 * TURNS_PER_S
+    assert max(in_a_second[8:]) <= 3 * TURNS_PER_S
     assert turns.pause_s(OTHER, 0, 1) <= 1.2 * MIN_TURN_S

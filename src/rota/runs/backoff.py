@@ -67,7 +67,7 @@ TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)
 # How long a run waits for its account's turn before it asks again.
 MIN_TURN_S, MAX_TURN_S = 3.0, 60.0
 # How many waiting runs of an account ask again each second, if there are many.
-TURNS_PER_S = 10
+TURNS_PER_S = 2
 MAX_ACCOUNTS = 10_000
 
 
