@@ -9,11 +9,14 @@ import pytest
 from rota.agents.model import AgentVersion
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from rota.platform.errors import RateLimited
+from rota.runs.backoff import MIN_TURN_S
+from rota.runs.bounds import TimeLimitReached
 from rota.runs.call_texts import UNKNOWN
 from rota.runs.contracts import CallInput
 from rota.runs.run_context import FencedOut
 from rota.runs.tool_call import Started
-from rota.runs.tools import ToolUnavailable
+from rota.runs.tools import AccountBusy, ToolUnavailable
 from rota.tasks import transitions
 from rota.tasks.states import Trigger
 from tests.runs.gated_run import ASKED, CATALOG, GatedRun, decide, work
@@ -266,3 +269,16 @@ async def test_processes_of_the_previous_version_still_open_and_decide_reviews(
     by = review["items"][0]["decidedBy"]
     assert by == {"userId": "user_x", "name": None, "via": None, "keyId": None, "ruleId": None}
     assert (await run.one.get("/api/approvals")).status_code == 200
+
+
+async def test_a_run_does_not_wait_for_its_accounts_turn_forever(run: GatedRun) -> None:
+    await begin(run)
+    await run.answer({"text": "Hello."})
+    waiting = CallInput(run.run_input, 1)
+    busy = AccountBusy(RateLimited("Too many."))
+    assert await run.activities._model_caller.turn_in_s(waiting, busy) <= 1.2 * MIN_TURN_S
+    await run.write(
+        "UPDATE tasks SET started_at = started_at - interval '25 hours' WHERE account_id = $1"
+    )
+    with pytest.raises(TimeLimitReached):
+        await run.activities._model_caller.turn_in_s(waiting, busy)

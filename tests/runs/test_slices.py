@@ -101,14 +101,14 @@ async def test_failed_attempts_are_counted_with_the_step_and_a_long_pause_is_a_t
     assert [step["kind"] for step in steps] == ["model", "tool", "model"]
 
 
-async def test_a_call_that_waits_for_the_share_of_its_account_is_no_failed_attempt(
+async def test_a_refused_call_is_attempted_again_as_late_as_it_was_told(
     sliced: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("busy", {"status": 429})
     script = await scripted.script(calls(("desk__send", {"ref": "busy"})), says("Sent."))
     task = await sliced.finish(person, "writer", script)
-    assert await attempts(sliced, task, "tool") == [0]
-    # Waiting takes no slot of the worker.
+    assert await attempts(sliced, task, "tool") == [1]
+    # The first pause would be 1 s, and inside the slice.
     assert await scheduled(sliced, task) == (2, 1)
     assert await scripted.count(script) == {0: 1, 1: 1}
 

@@ -120,6 +120,24 @@ def test_an_event_can_arrive_in_any_parts() -> None:
     assert merger.merge(b"data: {") + merger.rest() == b"data: {"
 
 
+def test_a_long_event_is_passed_on_while_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_merging, "MAX_EVENT_BYTES", 100)
+    raw = event(A) + event(chunk({"content": "x" * 500})) + event(A) * 3
+    for size in (1, 7, 60, 199, 1_000):
+        merger = Merger()
+        parts = [merger.merge(raw[at : at + size]) for at in range(0, len(raw), size)]
+        merged = b"".join(parts) + merger.rest()
+        texts = [delta["content"] for delta in deltas(merged)]
+        assert "".join(texts) == "a" + "x" * 500 + "aaa"
+        assert max(map(len, parts)) <= max(
+            size, len(raw) if size == 1_000 else 100 + 2 * size + 500
+        )
+    # Nothing is kept of an event that never ends.
+    merger = Merger()
+    assert b"".join(merger.merge(b"data: " + b"x" * 60) for _ in range(9)) + merger.rest()
+    assert merger.rest() == b""
+
+
 # The same answer, whatever is joined.
 
 TEXTS = st.one_of(
@@ -276,6 +294,22 @@ async def test_a_closed_stream_is_no_longer_read() -> None:
     read_before = len(provider.parts)
     await asyncio.sleep(0.01)
     assert len(provider.parts) == read_before
+
+
+async def test_a_stream_that_somebody_else_closes_cancels_nobody() -> None:
+    class Silent(Provider):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield event(A)
+            await asyncio.Event().wait()
+
+    stream = MergedStream(Silent([]))
+    parts = aiter(stream)
+    await anext(parts)
+    reading = asyncio.ensure_future(anext(parts))
+    await asyncio.sleep(0)
+    await stream.aclose()
+    with pytest.raises(httpx2.StreamClosed):
+        await reading
 
 
 async def test_what_nobody_takes_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

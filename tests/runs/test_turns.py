@@ -2,7 +2,7 @@
 
 from uuid import uuid4
 
-from rota.runs.backoff import MAX_TURN_S, MIN_TURN_S, TURNS_PER_S, Turns
+from rota.runs.backoff import MAX_QUEUE_S, MAX_TURN_S, MIN_TURN_S, TURNS_PER_S, Turns
 
 ME, OTHER = uuid4(), uuid4()
 
@@ -23,8 +23,11 @@ def test_a_run_waits_at_least_as_long_as_it_is_told() -> None:
 
 def test_many_runs_of_one_account_seldom_ask_again() -> None:
     turns = Turns()
-    pauses = sorted(turns.pause_s(ME, 0, 1) for _ in range(100))
-    in_a_second = [sum(at <= pause < at + 1 for pause in pauses) for at in range(60)]
+    pauses = sorted(turns.pause_s(ME, 0, 1) for _ in range(300))
+    in_a_second = [sum(at <= pause < at + 1 for pause in pauses) for at in range(150)]
     # Those who begin to wait before there are many ask again after the shortest pause.
-    assert max(in_a_second[8:]) <= 3 * TURNS_PER_S
+    assert max(in_a_second[8:]) <= 4 * TURNS_PER_S
+    assert pauses[-1] > 1.5 * MAX_TURN_S
     assert turns.pause_s(OTHER, 0, 1) <= 1.2 * MIN_TURN_S
+    for _ in range(2_000):
+        assert turns.pause_s(ME, 0, 1) <= 1.2 * MAX_QUEUE_S

@@ -62,7 +62,8 @@ class ScriptedTools:
         except httpx.ConnectError as error:
             raise ToolUnavailable(str(error)) from error
         if answer.status_code == 429:
-            raise AccountBusy(RateLimited("The account uses its share of the tools."))
+            message = "The account uses its share of the tools."
+            raise AccountBusy(RateLimited(message, retry_after_s=2))
         if answer.status_code == 503:
             raise ToolUnavailable("The tool server is not available.")
         answer.raise_for_status()

@@ -35,7 +35,7 @@ from rota.mcp.errors import (
 from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import ListedDefinition, Transport
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
-from rota.platform.cache import SharedCalls
+from rota.platform.cache import retrieve
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
 
@@ -45,6 +45,8 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)
 MAX_EVENT_BYTES = 1024 * 1024
 BROKEN = "The connection broke."
 CLOSE_S = 3.0
+# A list in progress that began longer ago is not shared: the server may have changed since.
+SHARED_LIST_S = 1.0
 # Concurrent requests to one server from one process.
 MAX_REQUESTS = 32
 # The name of an agent's call in `_meta`. The value stays the same when the call is repeated.
@@ -92,7 +94,8 @@ class Session:
         self._owner: asyncio.Task[None] | None = None
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self.closed = False
-        self._listing: SharedCalls[None, None] = SharedCalls()
+        # The newest list in progress, and when it began.
+        self._listing: tuple[float, asyncio.Task[None] | None] = (float("-inf"), None)
         # The last list of tools, and its time on the monotonic clock.
         self.listed: dict[str, ListedDefinition] = {}
         self.listed_at = float("-inf")
@@ -250,7 +253,13 @@ class Session:
     async def list(self) -> None:
         """Fetches the current definitions of the server's tools. Calls that are made at the same
         time share one list."""
-        await self._listing.run(None, self._list)
+        began, listing = self._listing
+        if listing is None or listing.done() or time.monotonic() - began > SHARED_LIST_S:
+            listing = asyncio.create_task(self._list())
+            # Every caller may have been cancelled.
+            listing.add_done_callback(retrieve)
+            self._listing = time.monotonic(), listing
+        await asyncio.shield(listing)
 
     async def _list(self) -> None:
         async def pages(session: ClientSession) -> list[types.Tool]:

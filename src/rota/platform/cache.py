@@ -65,7 +65,7 @@ class SharedCalls(Generic[K, V]):
 
     def _forget(self, key: K, task: asyncio.Task[V]) -> None:
         del self._running[key]
-        _retrieve(task)
+        retrieve(task)
 
 
 class RecentCalls(Generic[K, V]):
@@ -81,7 +81,7 @@ class RecentCalls(Generic[K, V]):
         found = self._calls.get(key)
         if found is None or found[0] < since:
             found = time.monotonic(), asyncio.create_task(call())
-            found[1].add_done_callback(_retrieve)
+            found[1].add_done_callback(retrieve)
             self._calls.put(key, found)
         return await asyncio.shield(found[1])
 
@@ -94,7 +94,7 @@ class RecentCalls(Generic[K, V]):
         self._calls.drop(key)
 
 
-def _retrieve(task: asyncio.Task[Any]) -> None:
+def retrieve(task: asyncio.Task[Any]) -> None:
     """Marks the result as retrieved. Every caller may have been cancelled."""
     if not task.cancelled():
         task.exception()

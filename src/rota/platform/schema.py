@@ -128,8 +128,10 @@ class SchemaChecks:
 
     async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
         if self._slow_accounts.get(account_id):
-            known = self._found.get(_key(account_id, _request(schema, value)))
-            if known is not None:
+            key = _key(account_id, _request(schema, value))
+            if (known := self._found.get(key)) is not None:
+                # As long as it is asked for: the other checks of a run can take longer than that.
+                self._found.put(key, known)
                 return known
         async with self._turn(account_id) as processes:
             request = _request(schema, value)

@@ -9,6 +9,7 @@ from temporalio import activity
 from rota.runs.heartbeat import STOPPING_S
 from rota.runs.models import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut
+from rota.runs.tools import ToolUnavailable
 
 log = structlog.get_logger()
 
@@ -31,7 +32,8 @@ class AbandonedCalls:
     def _forget(self, calling: "asyncio.Task[Any]") -> None:
         self._calls.discard(calling)
         error = None if calling.cancelled() else calling.exception()
-        if error is not None and not isinstance(error, FencedOut | GiveUp | TryAgain):
+        expected = FencedOut | GiveUp | TryAgain | ToolUnavailable
+        if error is not None and not isinstance(error, expected):
             log.error("cancelled_call_failed", error=type(error).__name__)
 
     async def aclose(self) -> None:

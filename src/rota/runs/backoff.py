@@ -66,8 +66,10 @@ TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)
 
 # How long a run waits for its account's turn before it asks again.
 MIN_TURN_S, MAX_TURN_S = 3.0, 60.0
-# How many waiting runs of an account ask again each second, if there are many.
+# How many waiting runs of an account ask again each second, if there are so many that their pauses
+# would be longer otherwise, and the longest pause then.
 TURNS_PER_S = 2
+MAX_QUEUE_S = 600.0
 MAX_ACCOUNTS = 10_000
 
 
@@ -80,7 +82,7 @@ class Turns:
     def __init__(self) -> None:
         # When the waiting runs of an account ask again, as a heap.
         self._due: ExpiringCache[UUID, list[float]] = ExpiringCache(
-            max_items=MAX_ACCOUNTS, max_age_s=2 * MAX_TURN_S
+            max_items=MAX_ACCOUNTS, max_age_s=2 * MAX_QUEUE_S
         )
 
     def pause_s(self, account_id: UUID, waited_s: float, retry_after_s: float) -> float:
@@ -89,8 +91,8 @@ class Turns:
         due = self._due.get(account_id) or []
         while due and due[0] <= now:
             heapq.heappop(due)
-        longest = max(MIN_TURN_S, retry_after_s, waited_s, len(due) / TURNS_PER_S)
-        pause_s = clock.about(min(MAX_TURN_S, longest))
+        alone_s = min(MAX_TURN_S, max(MIN_TURN_S, retry_after_s, waited_s))
+        pause_s = clock.about(max(alone_s, min(MAX_QUEUE_S, len(due) / TURNS_PER_S)))
         heapq.heappush(due, now + pause_s)
         self._due.put(account_id, due)
         return pause_s

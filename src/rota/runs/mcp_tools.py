@@ -28,7 +28,8 @@ async def offered_tools(
     """The tools of connected servers that this agent can use, as stored. No server is asked."""
     if not agent.tools:
         return []
-    async with db.read(account_id) as tx:
+    # Else a tool could change between two statements.
+    async with db.snapshot(account_id) as tx:
         found = await usable.find(tx, agent.tools, MAX_TOOLS_KIB * 1024)
     if any(tool.accepted is None for _, tool in found):
         raise ToolsTooLarge

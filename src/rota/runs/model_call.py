@@ -22,8 +22,8 @@ from rota.platform.schema import SchemaChecks
 from rota.platform.top_accounts import TopAccounts
 from rota.runs import model_request, model_steps, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
-from rota.runs.backoff import MODEL_ATTEMPTS
-from rota.runs.bounds import Bounds, check_deadline
+from rota.runs.backoff import MODEL_ATTEMPTS, Turns
+from rota.runs.bounds import Bounds, TimeLimitReached, check_deadline
 from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
@@ -53,7 +53,7 @@ from rota.runs.run_context import (
 from rota.runs.steps import Step
 from rota.runs.stored_answers import Stored, StoredAnswers
 from rota.runs.structured import OutputFormats, SchemaRefused
-from rota.runs.tools import Tool, Toolbox
+from rota.runs.tools import AccountBusy, Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
 
@@ -96,6 +96,7 @@ class ModelCaller:
         self._live_texts = live_texts
         self._formats = OutputFormats()
         self._budgets = CallBudgets(context)
+        self._turns = Turns()
 
     async def call(
         self,
@@ -182,6 +183,20 @@ class ModelCaller:
                 tx, task.id, task.run, call_input.step, agent.model
             )
             return failed, self._models.chain(agent.model)
+
+    async def turn_in_s(self, call_input: CallInput, busy: AccountBusy) -> float:
+        """How long a run pauses whose answer waits for its account's turn."""
+        account_id, task_id = ids_of(call_input.run)
+        async with self._context.db.read(account_id) as tx:
+            task = await queries.find(tx, task_id)
+            row = await steps.one(tx, task_id, call_input.run.run, call_input.step, 0)
+            if task is None or row is None:
+                raise FencedOut
+            if await has_worked_longer_than(tx, task, self._bounds.max_time):
+                raise TimeLimitReached(self._bounds.max_time)
+        since = max(at for at in (task.updated_at, row.planned_at, row.finished_at) if at)
+        waited_s = (clock.now() - since).total_seconds()
+        return self._turns.pause_s(account_id, waited_s, busy.retry_after_s)
 
     async def _request(
         self,

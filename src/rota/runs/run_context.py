@@ -15,8 +15,7 @@ from rota.agents.model import AgentVersion
 from rota.platform import audit, clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.runs import compaction, steps
-from rota.runs.backoff import Turns
-from rota.runs.contracts import CallInput, RunInput
+from rota.runs.contracts import RunInput
 from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
@@ -57,7 +56,6 @@ class RunContext:
     def __init__(self, db: Database) -> None:
         self.db = db
         self._agents: dict[tuple[str, int], AgentVersion] = {}
-        self._turns = Turns()
 
     @contextlib.asynccontextmanager
     async def locked(
@@ -102,19 +100,6 @@ class RunContext:
             or (task.run, task.fence) != (run_input.run, run_input.fence)
             or (task.status not in TERMINAL and task.parent_task_id in cancelled)
         }
-
-    async def turn_in_s(self, call_input: CallInput, retry_after_s: float) -> float:
-        """How long a run pauses whose account has used its share, according to how long the call
-        could have been made, or its answer applied."""
-        account_id, task_id = ids_of(call_input.run)
-        place = call_input.run.run, call_input.step, call_input.call
-        async with self.db.read(account_id) as tx:
-            task, row = await queries.find(tx, task_id), await steps.one(tx, task_id, *place)
-        waited_s = 0.0
-        if task is not None and row is not None:
-            since = max(at for at in (task.updated_at, row.planned_at, row.finished_at) if at)
-            waited_s = (clock.now() - since).total_seconds()
-        return self._turns.pause_s(account_id, waited_s, retry_after_s)
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None

@@ -9,7 +9,7 @@ import asyncio
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import structlog
 from prometheus_client import Counter
@@ -272,7 +272,10 @@ class Slice:
             log.warning("model_call_failed", error=str(error))
             failure = error
         except AccountBusy as busy:
-            await self._wait_for_turn(call_input, busy)
+            # The answer stays, and nothing has failed.
+            log.info("run_waits_for_turn", run=activity.info().workflow_id, reason=str(busy))
+            turn_in_s = partial(self._parts.model_caller.turn_in_s, call_input, busy)
+            raise BackOff(await retry_database(turn_in_s)) from None
         except ToolUnavailable:
             pass
         else:
@@ -312,14 +315,6 @@ class Slice:
         if seconds > PAUSE_INSIDE_S or time.monotonic() + seconds >= self._ends_at:
             raise BackOff(max(seconds, SHORTEST_PAUSE_S))
         await asyncio.sleep(seconds)
-
-    async def _wait_for_turn(self, call_input: CallInput, busy: AccountBusy) -> NoReturn:
-        """Ends the slice, until the account may do more. This is not a failed attempt."""
-        log.info("run_waits_for_turn", run=activity.info().workflow_id, reason=str(busy))
-        context = self._parts.context
-        raise BackOff(
-            await retry_database(lambda: context.turn_in_s(call_input, busy.retry_after_s))
-        )
 
     # Tool calls.
 
@@ -382,17 +377,15 @@ class Slice:
                 with span_of(CALL_TOOL, call_input):
                     stored = self._history.result_characters
                     outcome = await tool_caller.make(call_input, started, stored)
-            except AccountBusy as busy:
-                await self._wait_for_turn(call_input, busy)
-            except ToolUnavailable:
-                code = TOOL_UNAVAILABLE
+            except ToolUnavailable as unavailable:
+                code, retry_after_s = TOOL_UNAVAILABLE, unavailable.retry_after_s
             except ApplicationError:
-                code = TOOL_FAILED
+                code, retry_after_s = TOOL_FAILED, 0
             else:
                 self._finished += outcome == CALL_FINISHED
                 return outcome
             failed = await retry_database(lambda: tool_caller.count_failure(call_input))
-            await self._pause(TOOL_ATTEMPTS.pause_s(code, failed))
+            await self._pause(max(retry_after_s, TOOL_ATTEMPTS.pause_s(code, failed)))
             again = await retry_database(lambda: self._start(step, [call]))
             started = again.get(call, NextStep("wait"))
         return started

@@ -19,7 +19,9 @@ import orjson
 # the end of an answer are passed on at once.
 PAUSE_S = 0.03
 # Of an answer that arrives faster than it is read.
-MAX_BUFFERED_BYTES = 1024 * 1024
+MAX_BUFFERED_BYTES = 128 * 1024
+# Longer events are passed on as they arrive.
+MAX_EVENT_BYTES = 64 * 1024
 
 _END_OF_EVENT = re.compile(rb"\r?\n\r?\n")
 _EVENT = re.compile(rb"((?:event:[^\r\n]*\r?\n)?data:)([^\r\n]*)(\r?\n\r?\n)")
@@ -65,6 +67,9 @@ class MergedStream(httpx2.AsyncByteStream):
                 pause_s = PAUSE_S
         if rest := self._merger.merge(self._take()) + self._merger.rest():
             yield rest
+        if reading.cancelled():
+            # Somebody else has closed it. Whoever reads it is not cancelled.
+            raise httpx2.StreamClosed
         # Raises what has ended the stream.
         await reading
 
@@ -108,6 +113,9 @@ class Merger:
     def merge(self, data: bytes) -> bytes:
         """The events that are complete, with as few of them as possible."""
         *events, self._begun = _split(self._begun + data)
+        if len(self._begun) > MAX_EVENT_BYTES:
+            events.append(self._begun)
+            self._begun = b""
         if len(events) < 2:
             return b"".join(events)
         merged: list[bytes] = []

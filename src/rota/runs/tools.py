@@ -82,9 +82,11 @@ class ToolResult:
 class ToolUnavailable(Exception):
     """The call did not reach the tool, so it can safely be repeated."""
 
+    retry_after_s = 0
+
 
 class AccountBusy(ToolUnavailable):
-    """The account uses its share of the tools or of the checks, so the call was not even tried."""
+    """The account uses its share of the tools, or of the checks of values against schemas."""
 
     def __init__(self, refused: RateLimited) -> None:
         super().__init__(refused.message)
