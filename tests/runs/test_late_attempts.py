@@ -273,7 +273,6 @@ async def test_processes_of_the_previous_version_still_open_and_decide_reviews(
 
 async def test_a_run_does_not_wait_for_its_accounts_turn_forever(run: GatedRun) -> None:
     await begin(run)
-    await run.answer({"text": "Hello."})
     waiting = CallInput(run.run_input, 1)
     busy = AccountBusy(RateLimited("Too many."))
     assert await run.activities._model_caller.turn_in_s(waiting, busy) <= 1.2 * MIN_TURN_S
