@@ -168,7 +168,7 @@ async def test_a_plan_is_bought_upgraded_downgraded_cancelled_and_resumed(
         await expect(card).to_contain_text("Advanced renews on")
 
         await tab.press("Cancel the plan")
-        await expect(tab.dialog).to_contain_text("Then the account becomes Basic")
+        await expect(tab.dialog).to_contain_text("Then the account moves to Basic")
         await tab.press("Cancel the plan", inside=tab.dialog)
         await expect(card).to_contain_text("Nothing more will be charged")
         await tab.press("Resume the plan")

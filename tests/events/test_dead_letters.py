@@ -84,7 +84,7 @@ async def test_an_operator_lists_and_retries_dead_letters(
     everything = (await admin(board, "list", "--limit", "100000")).stdout
     assert ids.to_wire("acct", alive) in everything
     retried = await admin(board, "retry", str(row["id"]))
-    assert retried.stdout == "1 instruction is tried again.\n"
+    assert retried.stdout == "1 instruction will be retried.\n"
     [row] = await rows(board, kind)
     assert (row["dead_at"], row["attempts"], row["ready"]) == (None, 0, True)
     again = await admin(board, "retry", str(row["id"]))

@@ -180,7 +180,7 @@ export const strings = {
   endsOn: (plan: string, day: string) => `${plan} until ${day}`,
   tierWithSeats: (tier: string, seats: string) => `${tier} with ${seats}`,
   planEnds: (name: string, day: string) =>
-    `${name} ends on ${day}. Nothing more will be charged, and the account becomes Basic.`,
+    `${name} ends on ${day}. Nothing more will be charged, and the account moves to Basic.`,
   planThen: (name: string, day: string, next: string) => `${name} until ${day}, then ${next}.`,
   planUnpaid: (name: string) =>
     `The last payment for ${name} failed. The payment processor will try again.`,
@@ -231,7 +231,7 @@ export const strings = {
   cancelHint: 'A cancelled plan stays active until the end of the paid month.',
   cancelTitle: (name: string) => `Cancel ${name}?`,
   cancelEffect: (name: string, day: string) =>
-    `${name} stays until ${day}. Then the account becomes Basic, with the allowance, the rate limits and the agents of that plan.`,
+    `${name} stays active until ${day}. Then the account moves to Basic, with the allowance, the rate limits and the agents of that plan.`,
   cancelKeeps: 'The top-up stays. You can resume the plan until that day.',
   planWillEnd: (day: string) => `The plan ends on ${day}`,
   resumePlan: 'Resume the plan',
@@ -257,7 +257,7 @@ export const strings = {
     keep: 'Keep the pass',
     cancelTitle: 'Cancel the connect pass?',
     cancelEffect: (day: string) =>
-      `The pass stays until ${day}. Servers that are connected stay connected. You can resume the pass until that day.`,
+      `The pass stays active until ${day}. Servers that are connected stay connected. You can resume the pass until that day.`,
     willEnd: (day: string) => `The connect pass ends on ${day}`,
     resume: 'Resume the pass',
     continues: 'The connect pass continues',

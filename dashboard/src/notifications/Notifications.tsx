@@ -19,7 +19,7 @@ const notificationsQuery = queryOptions({
   queryFn: () => api.notifications.get(),
 });
 
-/** What the person is notified of in this account, and how. */
+/** What the person is notified about in this account, and how. */
 export function Notifications() {
   const { data: me, error } = useQuery(meQuery);
   const found = useQuery(notificationsQuery);

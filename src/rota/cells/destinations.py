@@ -27,8 +27,8 @@ _UNSUBSCRIBE = re.compile(rf"/api/unsubscribe/({NAME})\.")
 
 
 class UnknownCell(Unavailable):
-    """The credential is wrong, or another router knows a newer cell. Who signed in again because of
-    an error of the credential would then be a new person for this router."""
+    """The credential is wrong, or another router knows a newer cell. Not an authentication error: a
+    client that signed in again because of one could get a second account."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

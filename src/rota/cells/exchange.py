@@ -18,8 +18,8 @@ from rota.platform.http.edge import REFUSAL
 
 # Most responses begin sooner. Only the others get a task that watches the client and the time.
 WATCH_AFTER_S = 0.2
-# The longest calls of a cell wait for a tool server or an identity provider.
-RESPONSE_S = 150.0
+# The longest calls of a cell wait 300 s for a task, over A2A and MCP.
+RESPONSE_S = 330.0
 # Of a short answer that has begun.
 READ_S = 5.0
 # A body up to this size is read before a connection to the cell is taken, so that a slow client

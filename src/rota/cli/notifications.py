@@ -1,4 +1,4 @@
-"""`rota notifications …`: what you are notified of by email and in a chat."""
+"""`rota notifications …`: what you are notified about by email and in a chat."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rota_sdk.models import NotificationsResponse
 
 notifications = typer.Typer(
-    no_args_is_help=True, help="Choose what you are notified of by email and chat."
+    no_args_is_help=True, help="Choose what you are notified about by email and chat."
 )
 
 MAIL = {"smtp": "", "log": " (written to the log)", "off": " (this service sends no email)"}
@@ -38,7 +38,7 @@ class Service(StrEnum):
 
 @client_command(notifications)
 def show(session: Session) -> None:
-    """Show what you are notified of in the account. Needs a session."""
+    """Show what you are notified about in the account. Needs a session."""
     _print(session, session.client.notifications.get())
 
 
@@ -66,7 +66,7 @@ def set_notifications(
         bool, typer.Option("--remove-url", help="Remove the webhook of the chat.")
     ] = False,
 ) -> None:
-    """Change what you are notified of. What is not given stays as it is. Needs a session.
+    """Change what you are notified about. What is not given stays as it is. Needs a session.
 
     Example: rota notifications set --mail approval_waiting,task_failed
     """

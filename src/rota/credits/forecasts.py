@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from rota.credits.queries import Balance
 
 WINDOW_DAYS = 7
-# A later end is as good as none, and dates end in the year 9999.
+# Later ends are not reported: they are too far away to matter, and dates end in the year 9999.
 _HORIZON_DAYS = 3_653
 
 

@@ -64,4 +64,4 @@ async def retry_command(db: Database, instruction_id: int | None, *, as_json: bo
     if as_json:
         typer.echo(json.dumps({"retried": count}))
         return
-    typer.echo(f"{count} {'instruction is' if count == 1 else 'instructions are'} tried again.")
+    typer.echo(f"{count} {'instruction' if count == 1 else 'instructions'} will be retried.")

@@ -108,7 +108,7 @@ Subscriber = tuple[UUID, Preferences]
 
 
 async def subscribers(tx: AccountReader) -> list[Subscriber]:
-    """Everyone in the account who wants to be notified of something."""
+    """Everyone in the account who wants to be notified about something."""
     rows = await tx.fetch(
         f"SELECT user_id, {_COLUMNS} FROM notification_settings WHERE account_id = $1",  # noqa: S608
         tx.account_id,

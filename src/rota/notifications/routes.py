@@ -57,16 +57,16 @@ def notification_routes(notifications: Notifications) -> APIRouter:
 
     @router.get("/api/me/notifications", summary="Get your notifications")
     async def get_notifications(caller: User) -> NotificationsResponse:
-        """Returns what you are notified of in the selected account, how, and the state of your
-        messages. At first you are notified of nothing."""
+        """Returns what you are notified about in the selected account, how, and the state of your
+        messages. At first you are notified about nothing."""
         return shown(await notifications.get(caller))
 
     @router.put(
         "/api/me/notifications", summary="Change your notifications", responses=documented(409)
     )
     async def put_notifications(caller: User, body: PutNotifications) -> NotificationsResponse:
-        """Replaces what you are notified of in the selected account. Every member has settings of
-        their own. Emails need an address that your identity provider has verified
+        """Replaces what you are notified about in the selected account. Every member has settings
+        of their own. Emails need an address that your identity provider has verified
         (409)."""
         return shown(await notifications.put(caller, body))
 

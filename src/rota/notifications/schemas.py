@@ -69,18 +69,18 @@ DeliveryState = TypeAliasType(
 
 Kinds = Annotated[
     list[NotificationKind],
-    doc("What you want to be notified of this way.", ["approval_waiting"], max_length=20),
+    doc("What you want to be notified about this way.", ["approval_waiting"], max_length=20),
 ]
 
 
 class PutMail(Body):
-    """What you want to be notified of by email."""
+    """What you want to be notified about by email."""
 
     kinds: Kinds
 
 
 class PutChat(Body):
-    """What you want to be notified of in a chat."""
+    """What you want to be notified about in a chat."""
 
     model_config = example_of("kinds", "url", "service")
 
@@ -100,7 +100,7 @@ class PutChat(Body):
 
 
 class PutNotifications(Body):
-    """Everything in the selected account that you want to be notified of."""
+    """Everything in the selected account that you want to be notified about."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
     mail: Annotated[PutMail, doc("Messages by email.")]
@@ -109,9 +109,11 @@ class PutNotifications(Body):
 
 @resource_of(PutMail)
 class MailNotifications(Wire):
-    """What you are notified of by email."""
+    """What you are notified about by email."""
 
-    kinds: Annotated[list[NotificationKind], doc("What you are notified of.", ["approval_waiting"])]
+    kinds: Annotated[
+        list[NotificationKind], doc("What you are notified about.", ["approval_waiting"])
+    ]
     address: Annotated[
         str | None,
         doc(
@@ -125,9 +127,11 @@ class MailNotifications(Wire):
 
 @resource_of(PutChat)
 class ChatNotifications(Wire):
-    """What you are notified of in a chat."""
+    """What you are notified about in a chat."""
 
-    kinds: Annotated[list[NotificationKind], doc("What you are notified of.", ["approval_waiting"])]
+    kinds: Annotated[
+        list[NotificationKind], doc("What you are notified about.", ["approval_waiting"])
+    ]
     url: Annotated[
         str | None, doc("The URL of the webhook, shortened. Null if there is none.", _SHOWN_URL)
     ]
@@ -183,7 +187,7 @@ class NotificationDelivery(Wire):
 
 @resource_of(PutNotifications)
 class NotificationsResponse(Wire):
-    """What you are notified of in the selected account, and the state of your messages."""
+    """What you are notified about in the selected account, and the state of your messages."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
     mail: Annotated[MailNotifications, doc("Messages by email.")]

@@ -81,8 +81,8 @@ class Notifications:
             return Overview(preferences, address, await queries.queues(tx, caller.user_id))
 
     async def put(self, caller: Caller, body: PutNotifications) -> Overview:
-        """Replaces what the user is notified of. Queued messages of a kind that is turned off are
-        deleted."""
+        """Replaces what the user is notified about. Queued messages of a kind that is turned off
+        are deleted."""
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.preferences_for_change(tx, caller.user_id) or Preferences()
             after = self._changed_chat(caller, before, body.chat)

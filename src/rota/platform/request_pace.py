@@ -172,7 +172,7 @@ class RequestPace:
         use.counted = use.used
 
     def settle(self, use: Use) -> None:
-        # After a longer time, what was expected too much is no longer owed either.
+        # An overestimate is given back only soon: later, the account has paid it off by waiting.
         if use.used > use.counted or time.monotonic() - use.began < REFUND_S:
             self.count(use)
         TOP_PROCESSOR_TIME.add(use.account, use.used)

@@ -74,8 +74,8 @@ class StoredAnswers:
             except Exception as error:
                 if start_calls is None or not _is_caused_by_answer(error):
                     raise
-                # The start of the calls may have failed, and not the answer. None is started now,
-                # and the slice has to forget those that it started.
+                # The error may come from starting the calls, not from the answer. The answer is
+                # applied again without starting any, and the slice forgets those that it started.
                 start = partial(_start_none, start_calls)
                 return await self._apply(call_input, agent, tools, plan, start)
         except Exception as error:

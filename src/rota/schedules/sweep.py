@@ -37,7 +37,7 @@ log = structlog.get_logger()
 PAGE, OWN = 500, 2
 # For one schedule. Usually it takes milliseconds, unless others have locked the account.
 LIMIT_S = 5.0
-# For so long after such a failure, a sweep does without the account.
+# After such a failure, sweeps skip the account for this long.
 LEAVE_ALONE_S = 30.0
 # How long a worker sleeps at most. A new schedule can be due sooner than all others.
 POLL_EVERY_S = 5.0

@@ -218,7 +218,7 @@ class TextIncomplete(InvalidField):
     def __init__(self, field: str) -> None:
         super().__init__(
             field,
-            "This text was truncated in a list. Read the task with GET /api/tasks/:id "
+            "This text was truncated in a list. Read the task with GET /api/tasks/{id} "
             "and send that text.",
         )
 
@@ -228,7 +228,7 @@ class ItemsNotPending(InvalidField):
         super().__init__(
             "decisions",
             f"These items are not waiting for a decision: {', '.join(item_ids)}. "
-            "GET /api/tasks/:id/review lists the items that are.",
+            "GET /api/tasks/{id}/review lists the items that are.",
         )
 
 
@@ -239,7 +239,7 @@ class ItemDecided(Conflict):
         how = "rejected" if item["decision"] == "rejected" else "approved with other arguments"
         super().__init__(
             f"The item {item['id']} was already {how}. "
-            "GET /api/tasks/:id/review shows the decision."
+            "GET /api/tasks/{id}/review shows the decision."
         )
 
 

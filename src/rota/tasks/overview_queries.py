@@ -43,7 +43,7 @@ class TypicalCost:
     p90_micros: int
 
 
-# How many tasks tell what is typical, and how many are searched for them.
+# How many tasks the typical cost is computed from, and how many are scanned to find them.
 TYPICAL_OF = 100
 TYPICAL_AMONG = 1_000
 

@@ -272,11 +272,11 @@ async def close_review(
 def _advice(task: Task) -> str:
     """What a client can do instead of the change that was refused."""
     if task.status == "FAILED":
-        return "Run it again with POST /api/tasks/:id/retry."
+        return "Run it again with POST /api/tasks/{id}/retry."
     if task.status in TERMINAL:
         return f"{task.status} is final."
     if task.status == "WAITING_APPROVAL":
-        return "Decide with POST /api/tasks/:id/approve or POST /api/tasks/:id/reject."
+        return "Decide with POST /api/tasks/{id}/approve or POST /api/tasks/{id}/reject."
     if task.hosted:
         return "The service runs this task. A client can only cancel it."
     return "See the transition table in the documentation of tasks."

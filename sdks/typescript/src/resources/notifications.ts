@@ -1,4 +1,4 @@
-/** What you are notified of in an account, by email and in a chat. */
+/** What you are notified about in an account, by email and in a chat. */
 import * as operations from '../generated/operations.gen.ts';
 import type * as types from '../generated/types.gen.ts';
 import type { RequestOptions } from '../options.ts';
@@ -6,12 +6,12 @@ import { Resource } from '../resource.ts';
 
 /** Your notifications. They need a session: pass its token as `apiKey`. */
 export class Notifications extends Resource {
-  /** What you are notified of, how, and the state of your messages. */
+  /** What you are notified about, how, and the state of your messages. */
   get(options?: RequestOptions): Promise<types.NotificationsResponse> {
     return this.call(operations.getNotifications, {}, options);
   }
 
-  /** Replaces what you are notified of. Without `url`, the webhook of the chat stays as it is. */
+  /** Replaces what you are notified about. Without `url`, the webhook of the chat stays as it is. */
   replace(
     body: types.PutNotifications,
     options?: RequestOptions,

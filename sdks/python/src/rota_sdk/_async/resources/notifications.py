@@ -1,4 +1,4 @@
-"""What you are notified of in an account, by email and in a chat."""
+"""What you are notified about in an account, by email and in a chat."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -16,13 +16,13 @@ class Notifications(AsyncResource):
     """Your notifications. They need a session: pass its token as `api_key`."""
 
     async def get(self) -> models.NotificationsResponse:
-        """What you are notified of, how, and the state of your messages."""
+        """What you are notified about, how, and the state of your messages."""
         return await self._call(operations.get_notifications)
 
     async def replace(
         self, *, content: models.MessageContent, mail: Mail, chat: Chat
     ) -> models.NotificationsResponse:
-        """Replaces what you are notified of. Without `url`, the webhook of the chat stays."""
+        """Replaces what you are notified about. Without `url`, the webhook of the chat stays."""
         body = creation(models.PutNotifications, content=content, mail=mail, chat=chat)
         return await self._call(operations.put_notifications, body=body)
 

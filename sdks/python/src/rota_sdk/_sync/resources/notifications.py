@@ -1,5 +1,5 @@
 # Generated from rota_sdk/_async: do not edit.
-"""What you are notified of in an account, by email and in a chat."""
+"""What you are notified about in an account, by email and in a chat."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -17,13 +17,13 @@ class Notifications(Resource):
     """Your notifications. They need a session: pass its token as `api_key`."""
 
     def get(self) -> models.NotificationsResponse:
-        """What you are notified of, how, and the state of your messages."""
+        """What you are notified about, how, and the state of your messages."""
         return self._call(operations.get_notifications)
 
     def replace(
         self, *, content: models.MessageContent, mail: Mail, chat: Chat
     ) -> models.NotificationsResponse:
-        """Replaces what you are notified of. Without `url`, the webhook of the chat stays."""
+        """Replaces what you are notified about. Without `url`, the webhook of the chat stays."""
         body = creation(models.PutNotifications, content=content, mail=mail, chat=chat)
         return self._call(operations.put_notifications, body=body)
 
