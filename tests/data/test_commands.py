@@ -70,7 +70,7 @@ async def test_money_is_given_once_for_each_key(world: World) -> None:
     assert after != before
     shown = (await person.get("/api/credits/transactions?kind=grant")).json()
     assert sorted(each["amountCents"] for each in shown["transactions"]) == [100, 1250]
-    assert {each["description"] for each in shown["transactions"]} == {"Given by the operator"}
+    assert {each["description"] for each in shown["transactions"]} == {"Granted by the operator"}
     assert await world.ledger_problems(person.user_id) == []
     trail = (await person.get("/api/audit?action=credits")).json()["entries"]
     assert any("Outage" in str(entry) for entry in trail)

@@ -271,7 +271,7 @@ async def test_a_person_decides_what_happens_when_money_runs_low(
         await tab.press("Save")
         below = tab.page.get_by_label("Alert me when less than $25.50 is available")
         await expect(below).to_be_checked()
-        await expect(tab.page.get_by_text("Below it now")).to_be_visible()
+        await expect(tab.page.get_by_text("The balance is below this now")).to_be_visible()
         await expect(below).to_be_enabled()
         assert (await settings_of(person))["alertBelowCents"] == 2_550
         await below.click()

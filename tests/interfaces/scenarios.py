@@ -167,7 +167,7 @@ async def cancelled(work: Work) -> None:
     others={
         "a2a": Other(
             (),
-            "a client that connects again gets the present state of the task, and then the events "
+            "a client that connects again gets the current state of the task, and then the events "
             "that follow",
             "the end, without the events before",
         )
@@ -264,8 +264,8 @@ async def foreign(work: Work) -> None:
     "A key without `tasks:approve` decides",
     "AUTHORIZATION_ERROR",
     others={
-        "mcp": Other(("Unknown tool",), "no tool decides"),
-        "a2a": Other(("UnsupportedOperationError",), "no message decides"),
+        "mcp": Other(("Unknown tool",), "no tool can approve or reject"),
+        "a2a": Other(("UnsupportedOperationError",), "no message can approve or reject"),
     },
 )
 async def decides(work: Work) -> None:
@@ -273,7 +273,7 @@ async def decides(work: Work) -> None:
     await work.attempt(work.interface.approve(task["id"]))
 
 
-_PROGRAMS_ONLY = Other(("AUTHORIZATION_ERROR",), "programs must not hold such a key")
+_PROGRAMS_ONLY = Other(("AUTHORIZATION_ERROR",), "these interfaces refuse keys that can approve")
 
 
 @scenario(

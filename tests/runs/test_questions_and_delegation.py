@@ -83,8 +83,8 @@ async def test_the_model_learns_why_it_cannot_delegate_and_continues(
     ]
     assert told == [
         "The agent 'nobody' is not in the catalog. Check the name.",
-        "The rank of lead is not lower than yours.",
-        "The rank of director is not lower than yours.",
+        "The rank of lead is not lower than yours. Delegate to an agent of a lower rank.",
+        "The rank of director is not lower than yours. Delegate to an agent of a lower rank.",
         "The agent exclusive requires the tier ENTERPRISE. Choose another agent or a higher plan.",
     ]
     assert await runner.children(person, task) == []
@@ -110,7 +110,7 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
     await runner.finish(person, "director", script, parentTaskId=parent["id"])
     assert (
         last_message((await scripted.asked(script))[1])
-        == "Tasks can be nested at most 8 levels deep."
+        == "Tasks can be nested at most 8 levels deep. Choose a parent at a higher level."
     )
 
 

@@ -29,7 +29,7 @@ test('without a network, what a person does fails at once and is not sent later'
 test('the error says whether anything was sent', () => {
   expect(unanswered('GET', true).message).toBe('No connection to the service.');
   expect(unanswered('POST', false).message).toBe('Not sent: no connection. Nothing was changed.');
-  expect(unanswered('POST', true).message).toContain('Check whether it was done');
+  expect(unanswered('POST', true).message).toContain('Check whether your change was made');
 });
 
 const answers = (...responses: Response[]) => {

@@ -841,10 +841,10 @@ class Changes(Model):
 
 
 class ChatNotifications(Model):
-    """What you are notified of in a chat."""
+    """What you are notified about in a chat."""
 
     kinds: list[NotificationKind]
-    """What you are notified of."""
+    """What you are notified about."""
     url: str | None
     """The URL of the webhook, shortened. Null if there is none."""
     service: ChatService | None
@@ -1362,10 +1362,10 @@ class LogoutResponse(Model):
 
 
 class MailNotifications(Model):
-    """What you are notified of by email."""
+    """What you are notified about by email."""
 
     kinds: list[NotificationKind]
-    """What you are notified of."""
+    """What you are notified about."""
     address: str | None
     """Where emails go: the last address that your identity provider has verified. Null if there is
     none.
@@ -1564,10 +1564,10 @@ class PutApprovals(Body):
 
 
 class PutChat(Body):
-    """What you want to be notified of in a chat."""
+    """What you want to be notified about in a chat."""
 
     kinds: list[NotificationKind]
-    """What you want to be notified of this way."""
+    """What you want to be notified about this way."""
     url: str | None = None
     """The URL of an incoming webhook. It is a secret and is not shown again. Without this field, or
     with the shortened URL that you have read, it stays as it is. Null removes it.
@@ -1577,10 +1577,10 @@ class PutChat(Body):
 
 
 class PutMail(Body):
-    """What you want to be notified of by email."""
+    """What you want to be notified about by email."""
 
     kinds: list[NotificationKind]
-    """What you want to be notified of this way."""
+    """What you want to be notified about this way."""
 
 
 class PutRetention(Body):
@@ -2732,7 +2732,7 @@ class MembersResponse(Model):
 
 
 class NotificationsResponse(Model):
-    """What you are notified of in the selected account, and the state of your messages."""
+    """What you are notified about in the selected account, and the state of your messages."""
 
     content: MessageContent
     """What messages contain."""
@@ -2841,7 +2841,7 @@ class PlansResponse(Model):
 
 
 class PutNotifications(Body):
-    """Everything in the selected account that you want to be notified of."""
+    """Everything in the selected account that you want to be notified about."""
 
     content: MessageContent
     """What messages contain."""
