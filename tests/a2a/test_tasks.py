@@ -88,7 +88,7 @@ async def test_a_task_that_waits_for_a_person_says_where_and_no_message_decides(
         assert output(await client.get(task.id)) == "It is sent."
         with pytest.raises(UnsupportedOperationError, match="COMPLETED"):
             await client.send(message("More", task=task.id))
-        with pytest.raises(UnsupportedOperationError, match="nothing more happens"):
+        with pytest.raises(UnsupportedOperationError, match="no more updates"):
             [each async for each in client.subscribe(task.id)]
 
 
