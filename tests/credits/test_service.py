@@ -175,7 +175,7 @@ async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
         "spent": 12_345,
         "owed": 0,
     }
-    assert "up to the hold" in bounded["description"]
+    assert "up to the amount on hold" in bounded["description"]
     assert paid["reference"] == refund["reference"] == "pi_7"
     assert paid["taskId"] is None
     after = [

@@ -12,10 +12,10 @@ import pytest
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.mcp import definitions, offers, queries
+from rota.mcp import definitions, offers, queries, session
 from rota.mcp.usable_tools import UsableTools
 from rota.platform.ids import from_wire
-from tests.mcp.conftest import LOCAL, connect, try_to_connect
+from tests.mcp.conftest import LOCAL, accept, connect, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, says
@@ -211,9 +211,14 @@ async def test_a_kept_definition_is_that_of_the_server_now(service: Service) -> 
         await person.post(f"/api/mcp/{server['id']}/ping")
         async with parts.db.read(person.user_id) as tx:
             assert await usable.find(tx, ["peer/add"], 10**6) == []
+        assert (await accept(person, server, "add")).status_code == 200
+        assert (await found(person))["description"] == "Adds in another way."
+        assert (await found(other))["description"] == "Adds."
 
 
-async def test_calls_at_the_same_time_share_a_list_of_tools(service: Service) -> None:
+async def test_calls_at_the_same_time_share_a_list_of_tools(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     person = await newcomer(service)
     lists = 0
     async with Peer().serve() as peer, Composition(service.settings, pool_size=2) as parts:
@@ -244,7 +249,11 @@ async def test_calls_at_the_same_time_share_a_list_of_tools(service: Service) ->
         assert lists == 1 + 6
         await call(7)
         assert lists == 1 + 6 + 2
-        assert len(peer.calls) == 8
+        # One that began too long ago is not shared.
+        monkeypatch.setattr(session, "SHARED_LIST_S", -1)
+        await asyncio.gather(*[call(number) for number in range(6)])
+        assert lists == 1 + 6 + 2 + 12
+        assert len(peer.calls) == 14
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
     await runner.finish(person, "director", script, parentTaskId=parent["id"])
     assert (
         last_message((await scripted.asked(script))[1])
-        == "Tasks can be nested at most 8 levels deep. Choose a parent at a higher level."
+        == "Tasks can be nested at most 8 levels deep. Do the work yourself."
     )
 
 

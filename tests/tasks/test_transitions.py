@@ -69,7 +69,7 @@ ALLOWED: dict[tuple[Situation, str], tuple[str, str, str | None]] = {
     **{(s, "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", "cancelled") for s in GATED},
     **{(s, "reject"): ("CANCELLED", "task.rejected", "rejected") for s in GATED},
 }
-# The status that a refused operation would lead to. The message names it.
+# Their refusals say why the decision was not applied.
 DECISIONS = ("approve", "reject", "resume")
 
 

@@ -109,10 +109,11 @@ async function answer(input: RequestInfo | URL, init: RequestInit = {}): Promise
   if (ok || about.get('Content-Type')?.includes('json')) return response;
   // Something between the page and the service answered.
   const requestId = about.get('X-Request-Id');
-  throw new APIError('The service did not return a valid response. Try again in a moment.', {
-    status,
-    requestId,
-  });
+  const next =
+    (init.method ?? 'GET') === 'GET'
+      ? 'Try again in a moment.'
+      : 'Check whether your change was made before you try again.';
+  throw new APIError(`The service did not return a valid response. ${next}`, { status, requestId });
 }
 
 /** TanStack Query repeats what it reads, and nothing that a person did is repeated. */

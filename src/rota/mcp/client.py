@@ -32,7 +32,7 @@ CHECK_SECONDS = Histogram(
 )
 
 # The maximum age of the list of tools when a person calls a tool. Before an agent's call, the
-# list is always fetched again.
+# list is fetched again, or shared with one that began a moment ago.
 MAX_LIST_AGE_S = 5.0
 
 

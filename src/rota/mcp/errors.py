@@ -192,7 +192,8 @@ def api_error(error: ServerError | CallRejected) -> ApiError:
         return ToolsTooLarge()
     if isinstance(error, CallRejected):
         return ToolServerFailed(
-            f"The tool server rejected the call. {error.message} Correct the call, then try again.",
+            f"The tool server rejected the call: {sentence(error.message)} The call may have taken "
+            "effect: check that, correct the call, then try again.",
             sent=True,
         )
     if isinstance(error, ServerTimeout):
@@ -200,6 +201,11 @@ def api_error(error: ServerError | CallRejected) -> ApiError:
         return ToolServerTimeout(message, sent=error.sent)
     message = f"The tool server failed. {error.message} {_next(error)}"
     return ToolServerFailed(message, sent=error.sent)
+
+
+def sentence(text: str) -> str:
+    """The text of a server, before another sentence."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _next(error: ServerError) -> str:

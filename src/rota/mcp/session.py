@@ -31,6 +31,7 @@ from rota.mcp.errors import (
     ServerError,
     ServerTimeout,
     ServerUnreachable,
+    sentence,
 )
 from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import ListedDefinition, Transport
@@ -197,7 +198,7 @@ class Session:
     def _error_from(self, error: BaseException) -> ServerError:
         if isinstance(error, MCPError):
             return self._decode(error) or InvalidResponse(
-                f"The server responded with an error: {error.message[:200]}"
+                f"The server responded with an error: {sentence(error.message[:200])}"
             )
         return self._last_error or classify_error(error, self._last_response)
 
@@ -341,4 +342,6 @@ class Session:
 
 
 def not_listed(rejected: CallRejected) -> InvalidResponse:
-    return InvalidResponse(f"The server did not list its tools: {rejected.message}", sent=False)
+    return InvalidResponse(
+        f"The server did not list its tools: {sentence(rejected.message)}", sent=False
+    )

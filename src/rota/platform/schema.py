@@ -107,6 +107,9 @@ class SchemaChecks:
         self._found: ExpiringCache[bytes, tuple[str, list[str]]] = ExpiringCache(
             max_items=MAX_REMEMBERED, max_age_s=REMEMBER_FOUND_S
         )
+        self._has_found: ExpiringCache[UUID, bool] = ExpiringCache(
+            max_items=10_000, max_age_s=REMEMBER_FOUND_S
+        )
 
     async def check(
         self, account_id: UUID, schema: Any, value: Any, *, named: str = "the tool's schema"
@@ -127,11 +130,11 @@ class SchemaChecks:
         return Verdict([f"{named} cannot be used: {problems[0]}"], usable=False)
 
     async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
-        if self._slow_accounts.get(account_id):
+        if self._has_found.get(account_id):
             key = _key(account_id, _request(schema, value))
             if (known := self._found.get(key)) is not None:
                 # As long as it is asked for: the other checks of a run can take longer than that.
-                self._found.put(key, known)
+                self._remember(account_id, key, known)
                 return known
         async with self._turn(account_id) as processes:
             request = _request(schema, value)
@@ -145,9 +148,13 @@ class SchemaChecks:
                         self._slow_accounts.put(account_id, True)
                         self._pace.spend(account_id, found.cpu_s)
                         remembered = found.outcome, found.problems
-                        self._found.put(_key(account_id, request), remembered)
+                        self._remember(account_id, _key(account_id, request), remembered)
                     return found.outcome, found.problems
             return "killed", [_TOO_MUCH]
+
+    def _remember(self, account_id: UUID, key: bytes, found: tuple[str, list[str]]) -> None:
+        self._found.put(key, found)
+        self._has_found.put(account_id, True)
 
     @contextlib.asynccontextmanager
     async def _turn(self, account_id: UUID) -> AsyncIterator["_Processes"]:

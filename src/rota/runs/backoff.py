@@ -66,8 +66,8 @@ TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)
 
 # How long a run waits for its account's turn before it asks again.
 MIN_TURN_S, MAX_TURN_S = 3.0, 60.0
-# How many waiting runs of an account ask again each second, if there are so many that their pauses
-# would be longer otherwise, and the longest pause then.
+# How many waiting runs of an account ask a worker again each second, if so many wait that their
+# pauses would be shorter otherwise, and the longest pause then.
 TURNS_PER_S = 2
 MAX_QUEUE_S = 600.0
 MAX_ACCOUNTS = 10_000
@@ -91,8 +91,9 @@ class Turns:
         due = self._due.get(account_id) or []
         while due and due[0] <= now:
             heapq.heappop(due)
-        alone_s = min(MAX_TURN_S, max(MIN_TURN_S, retry_after_s, waited_s))
-        pause_s = clock.about(max(alone_s, min(MAX_QUEUE_S, len(due) / TURNS_PER_S)))
+        alone_s = min(MAX_TURN_S, max(MIN_TURN_S, waited_s))
+        queue_s = min(MAX_QUEUE_S, len(due) / TURNS_PER_S)
+        pause_s = max(retry_after_s, clock.about(max(alone_s, queue_s)))
         heapq.heappush(due, now + pause_s)
         self._due.put(account_id, due)
         return pause_s

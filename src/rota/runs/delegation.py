@@ -8,8 +8,8 @@ from rota.platform.db import AccountTransaction
 from rota.runs import step_events, tool_steps
 from rota.runs.steps import Step
 from rota.tasks import queries, trees
-from rota.tasks.creation import NewTask, TaskCreation
-from rota.tasks.errors import InvalidField
+from rota.tasks.creation import MAX_DEPTH, NewTask, TaskCreation
+from rota.tasks.errors import InvalidField, NestingTooDeep
 from rota.tasks.model import Task
 
 
@@ -27,6 +27,9 @@ class Delegation:
         """Creates the subtask, or finishes the call with the reason for the refusal."""
         try:
             child = await self._create(tx, parent, agent, row)
+        except NestingTooDeep:
+            reason = f"Tasks can be nested at most {MAX_DEPTH} levels deep. Do the work yourself."
+            await tool_steps.finish(tx, parent.id, row, reason, "failed")
         except InvalidField as refused:
             await tool_steps.finish(tx, parent.id, row, refused.reason, "failed")
         except (AgentLocked, InsufficientCredits) as refused:

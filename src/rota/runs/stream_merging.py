@@ -97,6 +97,8 @@ class MergedStream(httpx2.AsyncByteStream):
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait({self._reading})
+            # Also if it was cancelled before it began.
+            self._has_parts.set()
             if not self._reading.cancelled():
                 # Marks the error as seen. Whoever closes a stream does not want to know it.
                 self._reading.exception()

@@ -252,15 +252,16 @@ class NotWaiting(Conflict):
     """The task does not wait for this decision. The response contains its newest review."""
 
     def __init__(self, task: Task, review: dict[str, Any]) -> None:
+        state = review["state"]
         why = {
-            "none": "It is not waiting for a decision.",
-            "pending": "Its review has expired.",
-            "approved": "Its newest review was approved with a decision that differs from yours.",
-        }.get(review["state"], f"Its newest review is {review['state']}.")
+            "none": f"the task is {task.status} and is not waiting for a decision.",
+            "pending": "its review has expired.",
+            "approved": f"the task is {task.status}. Its newest review was approved with a "
+            "decision that differs from yours.",
+        }.get(state, f"the task is {task.status}. Its newest review is {state}.")
+        shown = "" if state == "none" else " details.review shows its newest review."
         super().__init__(
-            f"Your decision was not applied, because the task is {task.status}. {why} "
-            "details.review shows its newest review.",
-            details={"review": review},
+            f"Your decision was not applied, because {why}{shown}", details={"review": review}
         )
 
 

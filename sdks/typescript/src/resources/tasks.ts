@@ -178,7 +178,7 @@ export class Tasks extends Resource {
     return (await this.call(operations.forkTask, { path: { id: idOf(task) }, body }, options)).task;
   }
 
-  /** What a fork would cost, use and ask. Nothing is created. */
+  /** What a fork can cost, which tools it can use and which approvals it needs. Nothing is created. */
   async quoteFork(task: TaskRef, fork: NewFork, options?: RequestOptions): Promise<types.Quote> {
     const body: types.ForkTask = { ...fork, dryRun: true };
     return (await this.call(quoteFork, { path: { id: idOf(task) }, body }, options)).quote;

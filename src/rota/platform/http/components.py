@@ -316,7 +316,8 @@ _ERRORS = {
     ),
     504: (
         "GatewayTimeout",
-        "The tool server did not respond in time. The call may have taken effect.",
+        "The tool server did not respond in time. The message says whether the call may have taken "
+        "effect.",
         "The tool server did not respond in time. The response took longer than 60 s.",
     ),
 }

@@ -285,7 +285,10 @@ class Tasks(Resource):
         agent_version: int | None = None,
         model: str | None = None,
     ) -> models.Quote:
-        """What a fork would cost, use and ask. Nothing is created."""
+        """What a fork can cost, which tools it can use and which approvals it needs.
+
+        Nothing is created.
+        """
         body = creation(
             models.ForkTask,
             from_step=from_step,
