@@ -1,4 +1,4 @@
-"""Quotes: what a task would cost, use and ask, without creating it."""
+"""Quotes: what a task can cost, its tools and its approvals, without creating it."""
 
 import json
 from typing import Any

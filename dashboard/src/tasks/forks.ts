@@ -10,7 +10,7 @@ export const forkQuery = (id: string) =>
     queryFn: async () => ({ fork: await api.tasks.forkOptions(id) }),
   });
 
-/** What a fork would cost, use and ask. Asked for again when the money of the account moves. */
+/** What a fork can cost and use, and what it needs. Asked for again when the money of the account moves. */
 export const forkQuoteQuery = (id: string, body: ForkTask) =>
   queryOptions({
     queryKey: [...keys.money, 'fork', id, body],

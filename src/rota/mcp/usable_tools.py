@@ -4,7 +4,6 @@ Every model call needs the whole definitions of all tools, which rarely change. 
 the latest ones, by their hashes, and the runs that use a tool share one definition of it.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -12,6 +11,7 @@ from uuid import UUID
 from rota.mcp.model import Definition, Server, ServerTool
 from rota.mcp.offers import USABLE, like
 from rota.mcp.queries import SERVER, TOOL_STATE, server_of, tool_of
+from rota.platform.cache import SizedCache
 from rota.platform.db import AccountReader
 
 # Of the definitions that are kept, as JSON, and what each one has besides. Their objects need about
@@ -26,8 +26,7 @@ Kept = tuple[Definition, int]
 
 class UsableTools:
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
-        self._size = 0
+        self._kept: SizedCache[Key, Kept] = SizedCache(MAX_KEPT_BYTES)
 
     async def find(
         self, tx: AccountReader, patterns: Sequence[str], max_bytes: int
@@ -59,26 +58,14 @@ class UsableTools:
         for row in rows:
             live_hash = row["live_hash"]
             if (kept := self._kept.get((tx.account_id, live_hash))) is not None:
-                self._kept.move_to_end((tx.account_id, live_hash))
                 definitions[live_hash] = kept
             else:
                 missing[live_hash] = row["id"], row["tool_name"]
         if missing:
             for live_hash, definition, size in await _read(tx, list(missing.values()), max_bytes):
-                definitions[live_hash] = definition, size
-                self._keep((tx.account_id, live_hash), (definition, size))
+                definitions[live_hash] = kept = definition, size
+                self._kept.put((tx.account_id, live_hash), kept, size + ENTRY_BYTES)
         return definitions
-
-    def _keep(self, key: Key, kept: Kept) -> None:
-        self._forget(key)
-        self._kept[key] = kept
-        self._size += kept[1] + ENTRY_BYTES
-        while self._size > MAX_KEPT_BYTES:
-            self._forget(next(iter(self._kept)))
-
-    def _forget(self, key: Key) -> None:
-        if (kept := self._kept.pop(key, None)) is not None:
-            self._size -= kept[1] + ENTRY_BYTES
 
 
 async def _read(

@@ -1,5 +1,5 @@
-"""An in-memory cache with a maximum number of items and a maximum age, and calls that share their
-result."""
+"""In-memory caches with a maximum number of items and a maximum age, or with a maximum size, and
+calls that share their result."""
 
 import asyncio
 import time
@@ -40,6 +40,33 @@ class ExpiringCache(Generic[K, V]):
         """Drops all items that match. Looks at every item."""
         for key in [key for key, (_, value) in self._items.items() if matches(key, value)]:
             del self._items[key]
+
+
+class SizedCache(Generic[K, V]):
+    """Keeps the items that were used last, up to a total size in bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._items: OrderedDict[K, tuple[int, V]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: K) -> V | None:
+        item = self._items.get(key)
+        if item is None:
+            return None
+        self._items.move_to_end(key)
+        return item[1]
+
+    def put(self, key: K, value: V, size: int) -> None:
+        self._drop(key)
+        self._items[key] = (size, value)
+        self._size += size
+        while self._size > self._max_bytes:
+            self._drop(next(iter(self._items)))
+
+    def _drop(self, key: K) -> None:
+        size, _ = self._items.pop(key, (0, None))
+        self._size -= size
 
 
 class SharedCalls(Generic[K, V]):

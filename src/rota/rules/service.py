@@ -29,7 +29,7 @@ from rota.rules.errors import (
 )
 from rota.rules.model import MAX_BYTES_IN_FORCE, Rule
 from rota.rules.schemas import CreateRule, ReviewedCall, RuleResponse
-from rota.rules.use import surroundings
+from rota.rules.use import dependencies_of
 from rota.tasks import queries as tasks
 from rota.tasks import review_checks, review_queries
 from rota.tasks.errors import AgentNotInCatalog
@@ -134,7 +134,7 @@ class Rules:
     ) -> tuple[Sequence[schemas.Rule], int]:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await queries.page(tx, limit, offset), await queries.count(tx)
-            around, now = await surroundings(tx, found), clock.now()
+            around, now = await dependencies_of(tx, found), clock.now()
         return [schemas.Rule.of(rule, around, now) for rule in found], total
 
     async def get(self, caller: Caller, rule_id: UUID | None) -> schemas.Rule:
@@ -230,7 +230,7 @@ async def _get(tx: AccountReader, rule_id: UUID | None) -> Rule:
 
 
 async def _shown(tx: AccountReader, rule: Rule) -> schemas.Rule:
-    return schemas.Rule.of(rule, await surroundings(tx, [rule]), clock.now())
+    return schemas.Rule.of(rule, await dependencies_of(tx, [rule]), clock.now())
 
 
 async def _record(tx: AccountTransaction, kind: str, rule_id: UUID) -> None:

@@ -26,7 +26,7 @@ from rota.tasks.model import Task
 USES = Counter("rota_rule_uses_total", "Tool calls that a standing rule has approved.")
 
 
-async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> RuleDependencies:
+async def dependencies_of(tx: AccountReader, rules: Sequence[Rule]) -> RuleDependencies:
     """What these rules depend on."""
     tools = list({(rule.server_id, rule.tool) for rule in rules})
     accepted = await mcp.accepted_definitions(tx, tools)
@@ -66,7 +66,7 @@ async def usable(tx: AccountReader, task: Task, server_id: str, tool: str) -> li
     )
     if not found or await trees.belongs_to_fork(tx, task):
         return []
-    now = await surroundings(tx, found)
+    now = await dependencies_of(tx, found)
     found = [rule for rule in found if now.why_void(rule) is None]
     if found and (await accounts.policy(tx)).second_person:
         shaped = await _shapers(tx, task, row_id, tool)

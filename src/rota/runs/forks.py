@@ -115,7 +115,7 @@ class Forks:
             )
 
     async def quote(self, caller: Caller, task_id: UUID | None, body: ForkTask) -> Quote:
-        """What the fork would cost, use and ask. Nothing is written, and no key is claimed."""
+        """What the fork can cost and use. Nothing is written, and no key is claimed."""
         await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             original = await queries.get(tx, task_id)

@@ -4,12 +4,12 @@ The library rewrites the schema of every tool for each model call, which takes 0
 one: with ten tools, a fifth of what a call costs a worker. The tools of an agent rarely change.
 """
 
-from collections import OrderedDict
 from typing import Any
 
 from pydantic_ai.profiles import JsonSchemaTransformer
 
 from rota.platform import json
+from rota.platform.cache import SizedCache
 
 # Of the schemas that are kept, as JSON, and what each one has besides. Their objects need about ten
 # times as much memory.
@@ -23,16 +23,7 @@ Kept = tuple[dict[str, Any], bool]
 
 def keeping(transformer: type[JsonSchemaTransformer]) -> type[JsonSchemaTransformer]:
     """A transformer with the same results, which must not be changed."""
-    found: OrderedDict[Key, Kept] = OrderedDict()
-    size = 0
-
-    def put(key: Key, kept: Kept) -> None:
-        nonlocal size
-        found[key] = kept
-        size += len(key[0]) + ENTRY_BYTES
-        while size > MAX_BYTES:
-            (raw, _), _ = found.popitem(last=False)
-            size -= len(raw) + ENTRY_BYTES
+    found: SizedCache[Key, Kept] = SizedCache(MAX_BYTES)
 
     class Keeping(transformer):  # type: ignore[misc,valid-type]
         def __init__(self, schema: dict[str, Any], *, strict: bool | None = None) -> None:
@@ -46,9 +37,7 @@ def keeping(transformer: type[JsonSchemaTransformer]) -> type[JsonSchemaTransfor
             if kept is None:
                 original = transformer(self.schema, strict=self.strict)
                 kept = original.walk(), original.is_strict_compatible
-                put(key, kept)
-            else:
-                found.move_to_end(key)
+                found.put(key, kept, len(key[0]) + ENTRY_BYTES)
             schema, self.is_strict_compatible = kept
             return schema
 

@@ -1,4 +1,4 @@
-"""What a task would cost, use and ask, before it is created."""
+"""What a task can cost, its tools and its approvals, before it is created."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

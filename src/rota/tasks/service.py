@@ -72,7 +72,7 @@ class Tasks:
             return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)
 
     async def quote(self, caller: Caller, body: CreateTask) -> Quote:
-        """What the task would cost, use and ask. Nothing is written, and no key is claimed."""
+        """What the task can cost and use. Nothing is written, and no key is claimed."""
         await requested.check_schema(self._schema_checks, caller.account_id, body)
         await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:

@@ -75,7 +75,7 @@ class Webhooks:
     async def create(self, caller: Caller, body: CreateWebhook, key: str | None) -> Outcome:
         """Creates a webhook. Only this response contains its secret."""
         self._check_url(body.url)
-        visibility = _checked_sight(caller, body.events)
+        visibility = _checked_visibility(caller, body.events)
         async with self._changing(caller) as tx:
 
             async def work() -> WebhookSecretResponse:
@@ -243,7 +243,7 @@ class Webhooks:
         )
 
 
-def _checked_sight(caller: Caller, types: list[str] | None) -> EventVisibility:
+def _checked_visibility(caller: Caller, types: list[str] | None) -> EventVisibility:
     """What the caller sees. A webhook sends no more than that."""
     visibility = visibility_of(caller)
     if hidden := [each for each in types or () if not visibility.covers(each)]:
@@ -267,7 +267,7 @@ def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
         after = replace(after, events=body.events)
     if after == webhook and not body.enabled:
         return after
-    visibility = _checked_sight(caller, after.events)
+    visibility = _checked_visibility(caller, after.events)
     if after.events != webhook.events:
         # It sends what the caller sees, from now on.
         return replace(after, families=_families(visibility))
@@ -277,7 +277,7 @@ def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:
 
 def _check_sees(caller: Caller, webhook: Webhook) -> None:
     """Refuses a caller who cannot see all that the webhook sends."""
-    visibility = _checked_sight(caller, webhook.events)
+    visibility = _checked_visibility(caller, webhook.events)
     if webhook.events is None and not _sees(visibility, webhook.families):
         raise SendsMore
 
