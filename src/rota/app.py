@@ -33,7 +33,7 @@ from rota.notifications.routes import notification_routes, unsubscribe_routes
 from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform import collector
-from rota.platform.health import health_routes
+from rota.platform.health import HealthChecks, health_routes
 from rota.platform.http.application import Application
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
@@ -121,12 +121,21 @@ def create_app(
         programs={MCP_PATH: mcp.credentials, A2A_PATH: a2a.credentials},
     )
 
+    checks = HealthChecks(
+        {
+            "postgres": parts.db.ping,
+            "schema": parts.check_database,
+            "secretKey": parts.check_secret_key,
+        },
+        {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
+    )
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with parts:
             # Before the task group of the MCP server, which would wrap the error in a group.
             await parts.check_start()
-            async with mcp.server.running():
+            async with mcp.server.running(), checks.measured():
                 collector.settle()
                 yield
 
@@ -204,14 +213,7 @@ def create_app(
         audit_routes(parts.audit_trail, parts.authenticator),
         audit_key_routes(parts.audit_trail),
         receipt_routes(parts.receipts),
-        health_routes(
-            {
-                "postgres": parts.db.ping,
-                "schema": parts.check_database,
-                "secretKey": parts.check_secret_key,
-            },
-            {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
-        ),
+        health_routes(checks),
         mcp.routes(),
         a2a.routes(),
         docs_routes("Rota", app.openapi),

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from rota.composition import Composition
+from rota.platform.health import HealthChecks
 from rota.platform.http.health_server import health_server
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
@@ -59,7 +60,7 @@ class WorkerState:
         others = {"redis": parts.ping_redis, "models": self._has_models}
         host = settings.worker_host or settings.host
         variable = "ROTA_WORKER_PORT (default: ROTA_METRICS_PORT)"
-        async with health_server(host, port, variable, essential, others):
+        async with health_server(host, port, variable, HealthChecks(essential, others)):
             yield
 
     async def _takes_work(self) -> None:

@@ -9,13 +9,14 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import REGISTRY
 
 from rota.dev.stack import Stack
 from rota.platform import clock, ids, json
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import owner_connection
-from rota.platform.health import health_routes
+from rota.platform.health import HealthChecks, health_routes
 from rota.platform.temporal import Temporal
 from tests.service import Service, free_port
 
@@ -141,10 +142,34 @@ async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> 
         await asyncio.Event().wait()
 
     app = FastAPI()
-    app.include_router(health_routes({}, {"slow": hang}))
+    app.include_router(health_routes(HealthChecks({}, {"slow": hang})))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
         response = (await http.get("/health/ready")).json()
     assert response == {"status": "degraded", "checks": {"slow": "no response within 0.01 s"}}
+
+
+async def test_the_metric_of_a_check_follows_it_without_any_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rota.platform.health.MEASURE_EVERY_S", 0)
+    monkeypatch.setattr("rota.platform.health.MAX_AGE_S", 0)
+    healthy = True
+
+    async def check() -> None:
+        if not healthy:
+            raise ConnectionRefusedError
+
+    async def becomes(value: float) -> None:
+        async with asyncio.timeout(10):
+            while REGISTRY.get_sample_value("rota_check_ok", {"check": "peer"}) != value:
+                await asyncio.sleep(0)
+
+    async with HealthChecks({"peer": check}, {}).measured():
+        await becomes(1)
+        healthy = False
+        await becomes(0)
+        healthy = True
+        await becomes(1)
 
 
 async def test_callers_share_checks_that_are_less_than_a_second_old(
@@ -159,7 +184,7 @@ async def test_callers_share_checks_that_are_less_than_a_second_old(
         await healthy.wait()
 
     app = FastAPI()
-    app.include_router(health_routes({"database": check}, {}))
+    app.include_router(health_routes(HealthChecks({"database": check}, {})))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
         # One caller disconnects while the others wait.
         first = asyncio.create_task(http.get("/health/ready"))

@@ -181,7 +181,12 @@ async def test_metrics_are_on_a_separate_port_if_one_is_set(probed: Service) -> 
     async with probed.process(metrics_port=port) as service:
         assert_error(await service.http.get("/metrics"), 404, "NOT_FOUND", "/metrics")
         async with httpx.AsyncClient() as http:
-            response = await http.get(f"http://127.0.0.1:{port}/metrics")
+            async with asyncio.timeout(30):
+                while (
+                    "rota_check_ok{"
+                    not in (response := await http.get(f"http://127.0.0.1:{port}/metrics")).text
+                ):
+                    await asyncio.sleep(0.05)
         assert response.status_code == 200
         assert "rota_http_requests_total" in response.text
 

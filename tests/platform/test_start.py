@@ -130,7 +130,10 @@ async def test_a_worker_reports_its_health_and_metrics(probed: Service, tmp_path
         # No models: it takes work, and says that it cannot run tasks.
         assert ready.json()["status"] == "degraded"
         assert "ROTA_MODELS has no model" in ready.json()["checks"]["models"]
-        assert "rota_outbox_wait_seconds" in (await worker.http.get("/metrics")).text
+        metrics = (await worker.http.get("/metrics")).text
+        assert "rota_outbox_wait_seconds" in metrics
+        assert 'rota_check_ok{check="postgres"} 1.0' in metrics
+        assert 'rota_check_ok{check="models"} 0.0' in metrics
         assert (await worker.http.get("/docs")).status_code == 404
 
 

@@ -125,6 +125,11 @@ TRAFFIC = Board(
                 ("max(rota_limiter_degraded)", "limiter without Redis"),
             ),
         ),
+        Panel(
+            "Checks that fail",
+            (("sum by (job, check) (1 - rota_check_ok)", "{{job}} {{check}}"),),
+            description="In how many processes a check of the readiness fails.",
+        ),
     ),
 )
 

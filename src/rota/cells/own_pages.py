@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from rota.cells.cell import Cell
 from rota.cells.fetching import fetch
 from rota.platform.cache import SharedCalls
-from rota.platform.health import health_routes
+from rota.platform.health import HealthChecks, health_routes
 from rota.platform.start_checks import StartRefused
 
 PATHS = ("/health/live", "/health/ready", "/metrics")
@@ -37,7 +37,7 @@ def own_pages(cells: Mapping[str, Cell], *, metrics: bool) -> ASGIApp:
                 each.cancel()
         raise StartRefused("No cell is ready.")
 
-    app.include_router(health_routes({"cells": any_cell}, checks))
+    app.include_router(health_routes(HealthChecks({"cells": any_cell}, checks)))
     if metrics:
         app.add_api_route("/metrics", _metrics)
     return app

@@ -2,10 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
+from prometheus_client import Gauge
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
@@ -17,6 +19,11 @@ Check = Callable[[], Awaitable[object]]
 TIMEOUT_S = 2.0
 # How long a result is used. Callers during a check share it.
 MAX_AGE_S = 1.0
+MEASURE_EVERY_S = 15.0
+
+CHECK_OK = Gauge(
+    "rota_check_ok", "1 if a check of the readiness of this process succeeded, or 0.", ["check"]
+)
 
 
 class LiveResponse(Wire):
@@ -89,11 +96,16 @@ async def _outcome(check: Check) -> str:
     return "ok"
 
 
-class _Checks:
-    """Runs all checks at once, and at most once per `MAX_AGE_S` however many callers there are."""
+class HealthChecks:
+    """The checks behind the readiness of a process.
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
+    If an `essential` check fails, the process is unavailable. The `others` are only reported. All
+    of them run at once, and at most once per `MAX_AGE_S` however many callers there are.
+    """
+
+    def __init__(self, essential: Mapping[str, Check], others: Mapping[str, Check]) -> None:
+        self.essential = frozenset(essential)
+        self._checks = {**essential, **others}
         self._run: asyncio.Task[dict[str, str]] | None = None
         self._started_at = 0.0
 
@@ -109,11 +121,24 @@ class _Checks:
         found = await asyncio.gather(*map(_outcome, self._checks.values()))
         return dict(zip(self._checks, found, strict=True))
 
+    @asynccontextmanager
+    async def measured(self) -> AsyncIterator[None]:
+        """Keeps the metric of the checks up to date, also if nobody asks for the readiness."""
+        measuring = asyncio.create_task(self._measure())
+        try:
+            yield
+        finally:
+            measuring.cancel()
 
-def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -> APIRouter:
-    """If an `essential` check fails, the service is unavailable. The `others` are only reported."""
+    async def _measure(self) -> None:
+        while True:
+            for name, outcome in (await self.outcomes()).items():
+                CHECK_OK.labels(name).set(outcome == "ok")
+            await asyncio.sleep(MEASURE_EVERY_S)
+
+
+def health_routes(checks: HealthChecks) -> APIRouter:
     router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
-    checks = _Checks({**essential, **others})
 
     @router.get("/health/live", summary="Check that the process is alive")
     async def live() -> LiveResponse:
@@ -136,7 +161,7 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
         and Temporal, at most once a second. Returns 503 if one of the first three fails. If Redis
         or Temporal is down, returns 200 and `degraded`."""
         outcomes = await checks.outcomes()
-        if any(outcomes[name] != "ok" for name in essential):
+        if any(outcomes[name] != "ok" for name in checks.essential):
             response.status_code = 503
             return ReadyResponse(status="unavailable", checks=outcomes)
         all_ok = all(outcome == "ok" for outcome in outcomes.values())

@@ -1,24 +1,20 @@
 """The health checks and metrics of a process that serves no API, such as a worker."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
 from fastapi import FastAPI, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from rota.platform.health import Check, health_routes
+from rota.platform.health import HealthChecks, health_routes
 from rota.platform.http.server import Server, listen
 
 
 @asynccontextmanager
 async def health_server(
-    host: str,
-    port: int,
-    variable: str,
-    essential: Mapping[str, Check],
-    others: Mapping[str, Check],
+    host: str, port: int, variable: str, checks: HealthChecks
 ) -> AsyncIterator[None]:
     """Serves /health/live, /health/ready and /metrics while the context is open.
 
@@ -26,7 +22,7 @@ async def health_server(
     """
     sockets = listen(host, port, variable)
     app = FastAPI(openapi_url=None, telemetry={"tracing": False, "metrics": False, "logs": False})
-    app.include_router(health_routes(essential, others))
+    app.include_router(health_routes(checks))
     app.add_api_route("/metrics", _metrics)
     config = uvicorn.Config(
         app,
@@ -40,7 +36,8 @@ async def health_server(
     server = Server(config)
     running = asyncio.create_task(server.serve(sockets))
     try:
-        yield
+        async with checks.measured():
+            yield
     finally:
         server.should_exit = True
         await running
