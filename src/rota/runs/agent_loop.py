@@ -28,6 +28,13 @@ from rota.runs import (
 from rota.runs.answers import UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
+from rota.runs.models import (
+    ModelAuthenticationFailed,
+    ModelNotConfigured,
+    ModelNotFound,
+    ModelQuotaExceeded,
+    ModelWithoutPrice,
+)
 from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
@@ -39,6 +46,15 @@ from rota.tasks.states import TERMINAL, Gate, Trigger
 log = structlog.get_logger()
 
 FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
+for _failure in (
+    ModelAuthenticationFailed,
+    ModelNotConfigured,
+    ModelNotFound,
+    ModelQuotaExceeded,
+    ModelWithoutPrice,
+):
+    # An alert reports the first one. Without a zero before it, there would be no increase.
+    FAILURES.labels(_failure.code)
 REFUSED = Counter(
     "rota_run_refused_answers_total", "Answers that could not be used, by error code.", ["code"]
 )
