@@ -4,6 +4,7 @@ import sys
 from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,6 +77,21 @@ async def test_what_somebody_else_has_decided_is_not_opened(
     assert inbox.state.view is View.LIST
     assert inbox.state.message.startswith("This task is no longer waiting")
     assert inbox.state.total == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [("approved", "Approved: "), ("pending", "Saved for a second person to approve: ")],
+)
+async def test_an_edit_that_a_second_person_has_to_approve_is_not_called_approved(
+    office: Service, person: Person, state: str, message: str
+) -> None:
+    inbox = opened(office, person.token)
+    inbox.state.open(task(), review(items=[item()]))
+    answer = SimpleNamespace(review=review(number=2, state=state))
+    inbox._client = SimpleNamespace(tasks=SimpleNamespace(approve=lambda *_, **__: answer))
+    press(inbox, "a", "y")
+    assert inbox.state.message == f"{message}Answer Ada"
 
 
 async def test_a_refused_decision_is_a_message(office: Service, person: Person) -> None:

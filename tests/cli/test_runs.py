@@ -8,10 +8,11 @@ from rota.agents.sync import sync
 from rota.cli.exits import ExitCode
 from rota.dev.stack import Stack
 from tests.cli.conftest import url_of
-from tests.cli.terminal import Terminal
+from tests.cli.terminal import Done, Terminal
+from tests.policies.world import Office
 from tests.runs.runner import CATALOG, Runner
 from tests.runs.scripted import Scripted, calls, says
-from tests.service import Service
+from tests.service import Person, Service
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,32 @@ async def test_an_approval_can_have_other_arguments(rota: Terminal, scripted: Sc
     steps = (await rota.ok("tasks", "show", task_id, "--timeline", "--json")).json["steps"]
     sent = [step["arguments"]["ref"] for step in steps if step["kind"] == "tool"]
     assert sent == ["first", "third"]
+
+
+async def test_other_arguments_that_a_second_person_has_to_approve_are_not_a_success(
+    rota: Terminal, runner: Runner, scripted: Scripted
+) -> None:
+    office = await Office.open(runner.service)
+    await office.require_second_person()
+    script = await scripted.script(calls(("desk__send", {"ref": "first"})), says("Sent."))
+    task = await runner.begin(office.owner, "careful", script)
+    await runner.until(office.owner, task, "WAITING_APPROVAL")
+    one, other = office.approvers
+    account = {"ROTA_ACCOUNT": office.company.id}
+
+    async def approve(by: Person, *edit: str) -> Done:
+        rota.variables |= {"ROTA_API_KEY": by.token, **account}
+        review = (await rota.ok("tasks", "review", task["id"], "--json")).json["review"]
+        decision = ("--review", str(review["number"]), "--digest", review["digest"])
+        return await rota("tasks", "approve", task["id"], *decision, *edit)
+
+    edited = await approve(one, "--arguments", '{"ref": "second"}')
+    assert edited.code == ExitCode.NOT_APPROVED
+    assert edited.out == f"{task['id']} is WAITING_APPROVAL.\n"
+    assert "Nothing is approved" in edited.err
+    assert "review 2" in edited.err
+    assert (await approve(other)).code == ExitCode.OK
+    await runner.until(office.owner, task, "COMPLETED")
 
 
 async def test_a_followed_task_says_which_calls_failed_and_the_timeline_why(

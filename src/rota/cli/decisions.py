@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rota.cli.output import print_fields, print_json, print_text
+from rota.cli.exits import ExitCode
+from rota.cli.output import print_fields, print_json, print_note, print_text
 from rota.cli.reviews import item_fields, review_fields
 from rota.cli.session import Session, client_command, read_json
 from rota.cli.tasks import IdempotencyKey, TaskId
@@ -46,8 +47,9 @@ def approve(
 ) -> None:
     """Approve what a review shows, as it is or with other arguments.
 
-    If a different review is pending, nothing is decided and the exit code is 6. An API key needs
-    the scope tasks:approve.
+    If a different review is pending, nothing is decided and the exit code is 6. If a second person
+    has to approve other arguments, they are in a new review and the exit code is 7. An API key
+    needs the scope tasks:approve.
 
     Example: rota tasks approve task_… --review 1 --digest 4f…
     """
@@ -60,6 +62,12 @@ def approve(
         idempotency_key=idempotency_key,
     )
     _decided(session, answer)
+    if answer.review.state == "pending":
+        print_note(
+            f"Nothing is approved: the other arguments are in review {answer.review.number}, which "
+            f"a second person has to approve."
+        )
+        raise typer.Exit(ExitCode.NOT_APPROVED)
 
 
 @client_command(commands)

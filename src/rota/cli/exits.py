@@ -31,6 +31,8 @@ class ExitCode(IntEnum):
     REVIEW_WAITS = 5
     # The pending review is not the one that was named. Nothing was decided.
     REVIEW_STALE = 6
+    # Other arguments were saved in a new review, which a second person has to approve.
+    NOT_APPROVED = 7
     INTERRUPTED = 130
 
 

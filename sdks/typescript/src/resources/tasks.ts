@@ -128,6 +128,9 @@ export class Tasks extends Resource {
    *
    * `review` is the review that a person looked at. If something else waits by then, nothing is decided
    * and StaleReviewError has the review that waits now.
+   *
+   * If the policy requires a second person, other arguments open a new review and nothing is approved:
+   * `review.state` of the response is `pending`.
    */
   async approve(
     task: TaskRef,

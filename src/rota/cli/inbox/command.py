@@ -214,8 +214,9 @@ class Inbox:
                 for item in opened.review.items
                 if item.decision is None
             ]
-        self._client.tasks.approve(opened.task, review=opened.review, decisions=decisions)
-        self._decided("Approved")
+        answer = self._client.tasks.approve(opened.task, review=opened.review, decisions=decisions)
+        is_waiting = answer.review.state == "pending"
+        self._decided("Saved for a second person to approve" if is_waiting else "Approved")
 
     def _reject(self) -> None:
         opened, state = self._opened, self.state

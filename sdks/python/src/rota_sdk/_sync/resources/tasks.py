@@ -208,6 +208,9 @@ class Tasks(Resource):
 
         `review` is the review that a person looked at. If something else waits by then, nothing is
         decided and StaleReviewError has the review that waits now.
+
+        If the policy requires a second person, other arguments open a new review and nothing is
+        approved: `review.state` of the response is `pending`.
         """
         body = creation(
             models.ApproveTask,
