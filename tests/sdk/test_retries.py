@@ -169,6 +169,39 @@ async def test_attempts_end_with_the_last_error(kind: str) -> None:
         await stub.client(kind, max_retries=0)(get)
 
 
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    ("outcomes", "was_sent"),
+    [
+        ((httpx.ConnectError("refused"),), False),
+        ((refusal(429, "RATE_LIMITED"), httpx.ConnectError("refused")), False),
+        ((CUT, httpx.ConnectError("refused")), True),
+        ((httpx.Response(502, text="Bad gateway"), httpx.ConnectError("refused")), True),
+        ((httpx.ConnectError("refused"), CUT), True),
+    ],
+)
+async def test_the_error_says_whether_any_attempt_was_sent_and_with_which_key(
+    kind: str, outcomes: tuple[httpx.Response | Exception, ...], was_sent: bool
+) -> None:
+    stub = Stub(*outcomes)
+    with pytest.raises(errors.APIConnectionError) as caught:
+        await stub.client(kind, max_retries=len(outcomes) - 1)(create)
+    assert caught.value.was_sent is was_sent
+    assert caught.value.idempotency_key == stub.requests[0].headers["Idempotency-Key"]
+
+
+async def test_every_error_of_a_request_with_a_key_has_it(kind: str) -> None:
+    for outcome in (refusal(503, "SERVICE_UNAVAILABLE"), httpx.Response(201, text="<html>")):
+        with pytest.raises(errors.RotaError) as caught:
+            await Stub(outcome).client(kind, max_retries=0)(
+                lambda c: c.tasks.create(name="T", idempotency_key="order-17")
+            )
+        assert caught.value.idempotency_key == "order-17"
+    with pytest.raises(errors.NotFoundError) as missing:
+        await Stub(refusal(404, "NOT_FOUND")).client(kind)(get)
+    assert missing.value.idempotency_key is None
+
+
 ENDS: dict[str, tuple[Callable[[Any], Any], httpx.Response]] = {
     "key": (lambda c: c.keys.delete("key_1"), refusal(404, "NOT_FOUND")),
     "session": (lambda c: c.sessions.delete("sess_1"), refusal(404, "NOT_FOUND")),

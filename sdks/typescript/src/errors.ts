@@ -3,6 +3,12 @@ import type { FieldError, Review } from './generated/types.gen.ts';
 
 /** The base class of all errors of the SDK. */
 export class RotaError extends Error {
+  /**
+   * The Idempotency-Key of the request, if it had one. To find out what a request did whose response
+   * was lost, call the method again with it: the request takes effect once.
+   */
+  idempotencyKey: string | null = null;
+
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = new.target.name;
@@ -11,8 +17,8 @@ export class RotaError extends Error {
 
 /** No response arrived: the service is not reachable, or the connection was cut. */
 export class APIConnectionError extends RotaError {
-  /** False if the request cannot have reached the service. */
-  readonly wasSent: boolean;
+  /** False if the request cannot have taken effect: no attempt can have reached the service. */
+  wasSent: boolean;
 
   constructor(message: string, options: { cause?: unknown; wasSent?: boolean } = {}) {
     super(message, options);

@@ -55,6 +55,10 @@ export class Transport {
         // An earlier attempt did it, and its response was lost.
         if (isLost && code && status === request.doneStatus) return undefined as R;
         isLost ||= status >= 500 || (error instanceof APIConnectionError && error.wasSent);
+        if (error instanceof APIConnectionError) error.wasSent = isLost;
+        if (error instanceof RotaError) {
+          error.idempotencyKey = request.headers['Idempotency-Key'] ?? null;
+        }
         // An earlier attempt was cut off and still runs. Its response is stored at its end.
         const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
         if (isOwn && attempt > 0) {

@@ -166,6 +166,32 @@ test('attempts end with the last error', async () => {
   expect(sent).toHaveLength(3);
 });
 
+test.each<[Outcome[], boolean]>([
+  [[cut('ECONNREFUSED')], false],
+  [[refusal(429, 'RATE_LIMITED'), cut('ECONNREFUSED')], false],
+  [[cut(), cut('ECONNREFUSED')], true],
+  [[new Response('<html>', { status: 502 }), cut('ECONNREFUSED')], true],
+  [[cut('ECONNREFUSED'), cut()], true],
+])(
+  'the error says whether any attempt was sent, and with which key: %#',
+  async (outcomes, wasSent) => {
+    const { client, sent } = stub(...outcomes);
+    const call = client({ maxRetries: outcomes.length - 1 }).tasks.create({ name: 'T' });
+    const error = await settled(call).catch((each: unknown) => each);
+    const idempotencyKey = sent[0]?.init.headers['Idempotency-Key'];
+    expect(error).toBeInstanceOf(errors.APIConnectionError);
+    expect(error).toMatchObject({ wasSent, idempotencyKey });
+  },
+);
+
+test('every error of a request with a key has it', async () => {
+  const { client } = stub(refusal(503, 'SERVICE_UNAVAILABLE'), refusal(404, 'NOT_FOUND'));
+  const rota = client({ maxRetries: 0 });
+  const create = rota.tasks.create({ name: 'T' }, { idempotencyKey: 'order-17' });
+  await expect(create).rejects.toMatchObject({ idempotencyKey: 'order-17' });
+  await expect(rota.tasks.get('t')).rejects.toMatchObject({ idempotencyKey: null });
+});
+
 test('the service says how long to wait', () => {
   for (const asked of [0, 12, LONGEST_WAIT_MS / 1_000]) {
     const error = new errors.RateLimitError('No.', { retryAfterS: asked });

@@ -210,8 +210,8 @@ class Request:
         return replace(self, headers={**self.headers, "X-Service-Account": account_id})
 
     @property
-    def is_keyed(self) -> bool:
-        return "Idempotency-Key" in self.headers
+    def idempotency_key(self) -> str | None:
+        return self.headers.get("Idempotency-Key")
 
 
 def error_of(response: httpx.Response, options: Options) -> errors.APIError:

@@ -10,13 +10,17 @@ if TYPE_CHECKING:
 class RotaError(Exception):
     """The base class of all errors of the SDK."""
 
+    # The Idempotency-Key of the request, if it had one. To find out what a request did whose
+    # response was lost, call the method again with it: the request takes effect once.
+    idempotency_key: str | None = None
+
 
 class APIConnectionError(RotaError):
     """No response arrived: the service is not reachable, or the connection was cut."""
 
     def __init__(self, message: str, *, was_sent: bool = True) -> None:
         super().__init__(message)
-        # False if the request cannot have reached the service.
+        # False if the request cannot have taken effect: no attempt can have reached the service.
         self.was_sent = was_sent
 
 

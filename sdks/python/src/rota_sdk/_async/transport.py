@@ -28,7 +28,11 @@ class AsyncTransport:
     async def call(
         self, operation: Operation[T], request: Request, max_retries: int | None = None
     ) -> T:
-        return read(operation, await self.send(request, max_retries))
+        try:
+            return read(operation, await self.send(request, max_retries))
+        except errors.RotaError as error:
+            error.idempotency_key = request.idempotency_key
+            raise
 
     async def end(self, operation: Operation[T], request: Request) -> None:
         """Sends a request that ends something. It has worked too if a lost attempt has."""
@@ -48,7 +52,7 @@ class AsyncTransport:
             except errors.ConflictError as error:
                 # An earlier attempt was cut off and still runs. Its response is stored at its end.
                 # The time of that attempt does not count: it may have used up the whole timeout.
-                if not (error.is_in_progress and request.is_keyed and attempt > 0):
+                if not (error.is_in_progress and request.idempotency_key and attempt > 0):
                     raise
                 now = time.monotonic()
                 waiting_since = now if waiting_since is None else waiting_since
@@ -60,6 +64,8 @@ class AsyncTransport:
                 if may_be_done and is_gone(error, request):
                     return httpx.Response(204)
                 may_be_done = may_be_done or may_have_worked(error)
+                if isinstance(error, errors.APIConnectionError):
+                    error.was_sent = may_be_done
                 wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
                 if wait_s is None or attempt >= limit:
                     raise
