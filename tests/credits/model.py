@@ -48,11 +48,6 @@ class Hold:
     open: bool = True
     children: "list[Hold]" = field(default_factory=list)
 
-    def open_child(self, budget: int) -> "Hold":
-        child = Hold(budget, self.period, self)
-        self.children.append(child)
-        return child
-
     def take(self, amount: int) -> tuple[int, int]:
         allowance = min(self.allowance, amount)
         topup = min(self.topup, amount - allowance)
@@ -86,6 +81,7 @@ class Books:
     plan: tuple[str, int | None] = ("basic", None)
     now: datetime = datetime.min
     depleted_events: int = 0
+    holds: list[Hold] = field(default_factory=list)
     payments: dict[str, int] = field(default_factory=dict)
     # What refunds and disputes took from each payment.
     returned: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -106,15 +102,22 @@ class Books:
         if self.allowance_plan == self.plan and not over:
             return False
         total = allowance_of(*self.plan)
-        used = 0
+        used = held = 0
         if not over and self.anchor is not None:
             # The plan changed within the month.
             assert self.period_ends_at is not None
             start = last_until(self.now, self.anchor)
             unit = timedelta(microseconds=1)
             share = Fraction((self.now - start) // unit, (self.period_ends_at - start) // unit)
-            gone = self.allowance_total - self.allowance
-            used = min(total, max(0, gone - floor(self.allowance_total * share)))
+            passed = floor(self.allowance_total * share)
+            of_month = [hold for hold in self.holds if hold.open and hold.period == self.period]
+            held = sum(hold.allowance for hold in of_month)
+            used = max(0, self.allowance_used - passed)
+            if used + held <= total:
+                for hold in of_month:
+                    hold.period += 1
+            else:
+                used, held = min(total, max(0, self.allowance_used + held - passed)), 0
         if self.allowance:
             self.move(allowance=-self.allowance, granted=self.allowance)
             self.rearm_depleted_event()
@@ -127,7 +130,7 @@ class Books:
             self.period_ends_at = first_after(self.now, self.anchor)
         else:
             self.anchor = self.period_ends_at = None
-        if due := total - used:
+        if due := total - used - held:
             paid = min(-self.owed, due)
             self.move(allowance=due - paid, owed=paid, granted=-due)
             self.allowance_used += paid
@@ -145,7 +148,17 @@ class Books:
         allowance = min(self.allowance, amount)
         topup = amount - allowance
         self.move(allowance=-allowance, topup=-topup, held_allowance=allowance, held_topup=topup)
-        return Hold(amount, self.period, allowance=allowance, topup=topup)
+        hold = Hold(amount, self.period, allowance=allowance, topup=topup)
+        self.holds.append(hold)
+        return hold
+
+    def hold_under(self, parent: Hold, budget: int) -> Hold | None:
+        if not parent.open:
+            return None
+        hold = Hold(budget, parent.period, parent)
+        parent.children.append(hold)
+        self.holds.append(hold)
+        return hold
 
     def draw(self, hold: Hold, amount: int) -> None:
         parent, due = hold.parent, min(amount, hold.budget - hold.drawn)

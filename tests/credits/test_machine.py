@@ -141,10 +141,11 @@ class Ledger(RuleBasedStateMachine):
     def hold_under(self, at: int, budget: int) -> None:
         parent_id, parent = self.pick(at)
         run_id = RunId(ids.new_uuid(), 1)
+        expected = self.books.hold_under(parent, budget)
         opened = self.do(holds.hold_under(self.tx, run_id, parent_id, budget))
-        assert opened == parent.open
-        if parent.open:
-            self.holds.append((run_id, parent.open_child(budget)))
+        assert opened == (expected is not None)
+        if expected is not None:
+            self.holds.append((run_id, expected))
 
     @precondition(lambda self: any(hold.parent for _, hold in self.holds))
     @rule(at=st.integers(-3, -1) | number, amount=amounts)

@@ -72,6 +72,36 @@ async def test_an_upgrade_near_the_end_of_a_month_does_not_give_two_allowances(
     assert (await usage_bar_at(shop, person, monkeypatch, days=60))["used"] == 0
 
 
+async def test_what_tasks_hold_when_the_plan_changes_is_not_lost(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as tx:
+        runs = [await start_run(tx, 500 * CENT) for _ in range(3)]
+    await accounts.set_tier(shop.db, person.user_id, "advanced")
+    changed = await shop.balance(person)
+    assert (changed["totalAvailable"], changed["usageBar"]["used"]) == (3_500, 0)
+    # A second change, as when a company adds seats one by one.
+    await accounts.set_tier(shop.db, person.user_id, "standard")
+    await accounts.set_tier(shop.db, person.user_id, "advanced")
+    assert (await shop.balance(person))["totalAvailable"] == 3_500
+    async with shop.db.write(person.user_id) as tx:
+        await spend(tx, runs[0], 1, 100 * CENT)
+        for run in runs:
+            await end_run(tx, run)
+    ended = await shop.balance(person)
+    assert (ended["totalAvailable"], ended["usageBar"]["used"]) == (4_900, 100)
+
+
+async def test_tasks_that_hold_more_than_a_smaller_allowance_keep_their_month(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="advanced")
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 2_000 * CENT)
+    await accounts.set_tier(shop.db, person.user_id, "standard")
+    assert (await shop.balance(person))["totalAvailable"] == 0
+    async with shop.db.write(person.user_id) as tx:
+        await end_run(tx, run)
+    assert (await shop.balance(person))["totalAvailable"] == 0
+
+
 async def test_an_unpaid_month_starts_when_it_is_paid(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,15 +46,16 @@ async def refresh(
 
     A new plan starts a new month. If the account used more of the old month than the share of its
     days that passed, the difference counts as used in the new month, because the unused part of
-    the old price is credited toward the new one. An unpaid month starts when it is paid, and until
-    then the old one goes on. The rest of a month that is over expires. The account must be locked.
+    the old price is credited toward the new one. What runs hold of the old month becomes a part of
+    the new one. An unpaid month starts when it is paid, and until then the old one goes on. The
+    rest of a month that is over expires. The account must be locked.
 
     `is_new_plan`: the plan was bought anew, also if it is the same one.
     """
     balance = await tx.fetchrow(
         """
         SELECT b.tier, b.seats, b.period, b.period_anchor, b.period_ends_at, b.allowance_total,
-               b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now
+               b.allowance, b.allowance_used, b.owed, a.tier AS tier_now, a.seats AS seats_now
         FROM balances b JOIN accounts a ON a.id = b.account_id
         WHERE b.account_id = $1 FOR NO KEY UPDATE OF b
         """,
@@ -106,10 +107,17 @@ async def _start_month(
     """Expires the rest of the old month and grants the new one."""
     total = monthly.amount_micros
     anchor, period = balance["period_anchor"], balance["period"] + 1
-    used = 0
+    used = held = 0
     if not over and anchor is not None:
         passed = _elapsed_share(balance["allowance_total"], anchor, balance["period_ends_at"], now)
-        used = min(total, max(0, balance["allowance_total"] - balance["allowance"] - passed))
+        used = max(0, balance["allowance_used"] - passed)
+        held = balance["allowance_total"] - balance["allowance"] - balance["allowance_used"]
+        if used + held <= total:
+            await _move_holds(tx, period - 1, period)
+        else:
+            # A smaller allowance that cannot contain the holds. They keep their month.
+            taken = balance["allowance_total"] - balance["allowance"]
+            used, held = min(total, max(0, taken - passed)), 0
     if not over or anchor is None:
         anchor = now
     if rest := balance["allowance"]:
@@ -135,7 +143,7 @@ async def _start_month(
         total,
         used,
     )
-    if (due := total - used) > 0:
+    if (due := total - used - held) > 0:
         debt_paid = min(-balance["owed"], due)
         entry = Entry(
             "allowance",
@@ -149,6 +157,17 @@ async def _start_month(
     tx.record("credits.month_started", {"period": period, "allowanceMicros": total})
     # Only now, because the old month's expiry alone does not say how much is available.
     await alerts.report(tx)
+
+
+async def _move_holds(tx: AccountTransaction, period: int, following: int) -> None:
+    """Makes the open holds of a month part of the following one, so that what they release is
+    available in it."""
+    await tx.execute(
+        "UPDATE holds SET period = $3 WHERE account_id = $1 AND period = $2 AND open",
+        tx.account_id,
+        period,
+        following,
+    )
 
 
 def _month_bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:
