@@ -8,6 +8,11 @@ from tests.audit.world import rota
 from tests.data.test_export import read
 from tests.data.world import World
 
+# An account that was told that its money is low.
+TOLD_LOW = """
+    UPDATE balances SET told_low = true, alert_below = allowance + topup + 1 WHERE account_id = $1
+"""
+
 
 async def test_an_operator_lists_shows_exports_and_erases(world: World, tmp_path: Path) -> None:
     service = world.service
@@ -52,6 +57,8 @@ async def test_money_is_given_once_for_each_key(world: World) -> None:
     person = await service.sign_in()
     account = ids.to_wire("acct", person.user_id)
     before = (await person.get("/api/credits/balance")).json()
+    async with service.owner() as connection:
+        await connection.execute(TOLD_LOW, person.user_id)
 
     async def grant(*arguments: str) -> str:
         command = ("admin", "credits", "grant", account, *arguments)
@@ -72,6 +79,10 @@ async def test_money_is_given_once_for_each_key(world: World) -> None:
     assert sorted(each["amountCents"] for each in shown["transactions"]) == [100, 1250]
     assert {each["description"] for each in shown["transactions"]} == {"Granted by the operator"}
     assert await world.ledger_problems(person.user_id) == []
+    async with service.owner() as connection:
+        # When the money falls below the amount again, `credits.low` is sent.
+        told = "SELECT told_low FROM balances WHERE account_id = $1"
+        assert await connection.fetchval(told, person.user_id) is False
     trail = (await person.get("/api/audit?action=credits")).json()["entries"]
     assert any("Outage" in str(entry) for entry in trail)
     for amount in ("0", "-1", "1.005", "much", "nan"):

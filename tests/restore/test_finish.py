@@ -5,6 +5,7 @@ from typing import Any
 
 from rota.platform import ids
 from tests.companies.world import Company
+from tests.data.test_commands import TOLD_LOW
 from tests.mcp.conftest import connect
 from tests.mcp.peers import Peer
 from tests.notifications.world import shown, subscribe
@@ -268,6 +269,8 @@ async def test_cancelled_tasks_and_grants_are_applied_and_a_file_can_be_applied_
     person = await old_a.sign_in()
     task = await create(person, agent=AGENT)
     account = ids.to_wire("acct", person.user_id)
+    async with old_a.owner() as connection:
+        await connection.execute(TOLD_LOW, person.user_id)
     restored = await Restored.of(old_a, "restored_only_a")
     path = f"/api/tasks/{task['id']}"
     assert (await person.request("PATCH", path, json={"status": "CANCELLED"})).status_code == 200
@@ -279,6 +282,10 @@ async def test_cancelled_tasks_and_grants_are_applied_and_a_file_can_be_applied_
         owner = there(person, service)
         assert (await owner.get(path)).json()["task"]["status"] == "CANCELLED"
         assert (await owner.get("/api/credits/balance")).json()["topUpCents"] == 500
+        async with service.owner() as connection:
+            # When the money falls below the amount again, `credits.low` is sent.
+            told = "SELECT told_low FROM balances WHERE account_id = $1"
+            assert await connection.fetchval(told, person.user_id) is False
         new = await service.sign_in(person.subject)
         key = (await new.post("/api/keys", {"name": "new"})).json()
         policy = {"approvals": {"secondPerson": False, "approvers": "named"}}

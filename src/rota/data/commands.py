@@ -13,7 +13,7 @@ from rich.table import Table
 from rota.accounts import erasure as accounts
 from rota.accounts.erasure import ListedAccount
 from rota.accounts.service import AccountNotFound
-from rota.credits import ledger
+from rota.credits import alerts, ledger
 from rota.credits import queries as credits_queries
 from rota.credits.money import MICROS_PER_CENT, usd
 from rota.data.erasure import Erasures
@@ -131,5 +131,6 @@ async def grant_command(
                 raise KeyUsed(key, before_micros // MICROS_PER_CENT)
             return False
         await journal.append(tx, "credits.granted", {"amountCents": amount_cents})
+        await alerts.report(tx)
         tx.record("credits.grant_entered", {"key": key, "reason": reason})
     return True

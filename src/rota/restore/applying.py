@@ -11,7 +11,7 @@ from rota.accounts.service import UserNotFound
 from rota.auth import queries as auth_queries
 from rota.companies.errors import LastOwner
 from rota.companies.members import Members
-from rota.credits import ledger
+from rota.credits import alerts, ledger
 from rota.data.erasure import Erasures
 from rota.events import journal
 from rota.platform.db import NO_USER, AccountTransaction, Database
@@ -248,6 +248,7 @@ class Applying:
         for key, amount_micros in known.state["grants"]:
             if await ledger.grant(tx, amount_micros, key.removeprefix("grant/")):
                 details = {"key": key, "reason": "The grant was made before a restore."}
+                await alerts.report(tx)
                 tx.record("credits.grant_entered", details)
                 self._report.count("grants")
 
