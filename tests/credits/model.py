@@ -97,6 +97,12 @@ class Books:
         if self.allowance + self.topup >= CENT:
             self.told_depleted = False
 
+    def report_depleted(self) -> None:
+        rest = self.allowance + self.topup + self.held_allowance + self.held_topup
+        if rest < CENT and not self.told_depleted:
+            self.told_depleted = True
+            self.depleted_events += 1
+
     def refresh(self) -> bool:
         over = self.period_ends_at is not None and self.period_ends_at <= self.now
         if self.allowance_plan == self.plan and not over:
@@ -216,6 +222,7 @@ class Books:
         )
         self.allowance_used += allowance
         self.rearm_depleted_event()
+        self.report_depleted()
 
     def release(self, hold: Hold) -> None:
         if not hold.open:
@@ -242,10 +249,7 @@ class Books:
                 owed=from_allowance + from_topup,
             )
             self.allowance_used += from_allowance
-        rest = self.allowance + self.topup + self.held_allowance + self.held_topup
-        if rest < CENT and not self.told_depleted:
-            self.told_depleted = True
-            self.depleted_events += 1
+        self.report_depleted()
 
     def top_up(self, reference: str, amount: int) -> bool:
         if reference in self.payments:

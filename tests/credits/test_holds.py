@@ -232,6 +232,19 @@ async def test_the_depleted_event_is_sent_once_until_money_comes_in(books: Datab
     assert event_counts == [1, 1, 2, 2]
 
 
+async def test_a_late_call_that_uses_the_last_money_sends_the_depleted_event(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, topup_cents=100)
+    async with books.write(account_id) as tx:
+        late = await start_run(tx, 100 * CENT)
+        await holds.release(tx, late)
+        assert not (await balance_of(tx, "told_depleted"))[0]
+        await spend(tx, late, 1, 100 * CENT)
+        events = "SELECT count(*) FROM events WHERE account_id = $1 AND type = 'credits.depleted'"
+        assert await tx.fetchval(events, account_id) == 1
+
+
 async def start_run_with_debt(tx: AccountTransaction) -> RunId:
     """A run that holds the whole allowance, in an account that owes 50 cents."""
     late = await start_run(tx, 60 * CENT)

@@ -1,6 +1,6 @@
-"""Reports that the available money has fallen below the amount that the account chose."""
+"""Reports that the available money is low or used up."""
 
-from rota.credits.money import available_cents
+from rota.credits.money import MICROS_PER_CENT, available_cents
 from rota.events import journal, notices
 from rota.platform.db import AccountReader, AccountTransaction
 
@@ -26,6 +26,26 @@ async def report(tx: AccountTransaction) -> None:
             "alertBelowCents": available_cents(row["alert_below"]),
         }
         await journal.append(tx, "credits.low", data)
+        await notices.put(tx, "balance_low", tx.account_id)
+
+
+async def report_depleted(tx: AccountTransaction) -> None:
+    """Appends `credits.depleted` if nothing is left, also not in holds. The account must be locked.
+
+    It is appended once, and again only after new money has come in.
+    """
+    depleted = await tx.fetchval(
+        """
+        UPDATE balances SET told_depleted = true
+        WHERE account_id = $1 AND NOT told_depleted
+          AND allowance + topup + held_allowance + held_topup < $2
+        RETURNING true
+        """,
+        tx.account_id,
+        MICROS_PER_CENT,
+    )
+    if depleted:
+        await journal.append(tx, "credits.depleted", {})
         await notices.put(tx, "balance_low", tx.account_id)
 
 

@@ -119,6 +119,7 @@ async def _charge_late(tx: AccountTransaction, charge: Charge, now: datetime) ->
     )
     await add_entry(tx, entry, used_micros=from_allowance)
     await alerts.report(tx)
+    await alerts.report_depleted(tx)
     if released:
         released_allowance = min(released["allowance"], due_micros)
         await tx.execute(

@@ -7,7 +7,6 @@ from rota.credits.alerts import CROSSED
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import USABLE_TOPUP, RunId
 from rota.credits.money import MICROS_PER_CENT, available_cents, of_cents, usd
-from rota.events import journal, notices
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import ApiError
@@ -371,11 +370,7 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
     if row["crossed"]:
         await alerts.report(tx)
     if row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
-        await tx.execute(
-            "UPDATE balances SET told_depleted = true WHERE account_id = $1", tx.account_id
-        )
-        await journal.append(tx, "credits.depleted", {})
-        await notices.put(tx, "balance_low", tx.account_id)
+        await alerts.report_depleted(tx)
 
 
 async def _return_to_parent(tx: AccountTransaction, run_id: RunId) -> None:
