@@ -1,6 +1,7 @@
 """The files of deploy/compose.yaml agree with Rota and with each other."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ from rota.probe import __name__ as probe
 ROOT = Path(__file__).parents[2]
 KNOWN = {f"ROTA_{name.upper()}" for name in Settings.model_fields}
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+UP = (ROOT / "deploy" / "up").read_text()
+OF_ROTA = ("serve", "worker", "migrate", "agents", "admin")
+
+
+def created(name: str) -> str:
+    """The value that deploy/up writes to deploy/.env."""
+    [value] = re.findall(rf"^keep {name} (.+)$", UP, re.MULTILINE)
+    return str(value.strip("\"'").replace('\\"', '"'))
 
 
 def test_compose_uses_only_settings_that_exist() -> None:
@@ -28,7 +37,7 @@ def test_compose_uses_only_settings_that_exist() -> None:
 
 def test_compose_gives_rota_no_rights_and_publishes_only_on_this_machine() -> None:
     services = COMPOSE["services"]
-    for name in ("serve", "worker", "migrate", "agents"):
+    for name in OF_ROTA:
         assert services[name]["read_only"]
         assert services[name]["cap_drop"] == ["ALL"]
     for service in services.values():
@@ -40,12 +49,33 @@ def test_compose_gives_rota_no_rights_and_publishes_only_on_this_machine() -> No
 
 def test_compose_has_keys_of_its_own() -> None:
     """The defaults are public, and Rota refuses them on an address that others reach."""
-    created = (ROOT / "deploy" / "up").read_text()
-    for name in ("serve", "worker", "migrate", "agents"):
+    for name in OF_ROTA:
         environment = COMPOSE["services"][name]["environment"]
         for key in ("ROTA_SECRET_KEY", "ROTA_AUDIT_KEY"):
             assert environment[key].startswith(f"${{{key}:?")
-            assert f"keep {key} " in created
+            assert f"keep {key} " in UP
+
+
+def test_every_setting_can_be_changed_in_env_or_in_the_file_of_the_other_settings() -> None:
+    for name in OF_ROTA:
+        service = COMPOSE["services"][name]
+        assert service["env_file"] == ["./rota.env"]
+        fixed = {key for key, value in service["environment"].items() if "${" not in str(value)}
+        # The addresses and ports of this file.
+        assert fixed == {"ROTA_HOST", "ROTA_METRICS_PORT", "ROTA_TEMPORAL_ADDRESS"}
+    assert ">rota.env" in UP
+    for name in ("ROTA_ENV", "ROTA_VARIANT", "ROTA_PUBLIC_URL", "ROTA_MODELS", "ROTA_ALLOWANCES"):
+        assert created(name)
+
+
+def test_operator_commands_run_with_the_logins_of_a_worker_and_of_the_owner() -> None:
+    admin = COMPOSE["services"]["admin"]
+    assert (admin["profiles"], admin["entrypoint"]) == (["admin"], ["/opt/rota/bin/rota", "admin"])
+    for name, login in (
+        ("ROTA_DATABASE_URL", "rota_worker"),
+        ("ROTA_MIGRATION_DATABASE_URL", "rota_owner"),
+    ):
+        assert admin["environment"][name].startswith(f"postgresql://{login}:")
 
 
 def test_compose_syncs_agents_without_a_question() -> None:
@@ -61,11 +91,10 @@ def test_compose_mounts_files_that_exist() -> None:
 
 def test_the_identity_provider_and_rota_agree_on_each_other() -> None:
     dex = yaml.safe_load((ROOT / "deploy" / "compose" / "dex.yaml").read_text())
-    serve = COMPOSE["services"]["serve"]["environment"]
-    [issuer] = json.loads(serve["ROTA_OIDC_ISSUERS"])
+    [issuer] = json.loads(created("ROTA_OIDC_ISSUERS"))
     [client] = dex["staticClients"]
     assert (dex["issuer"], client["id"]) == (issuer["issuer"], issuer["clientId"])
-    assert client["redirectURIs"] == [f"{serve['ROTA_PUBLIC_URL']}/signin/callback"]
+    assert client["redirectURIs"] == [f"{created('ROTA_PUBLIC_URL')}/signin/callback"]
 
 
 def test_prometheus_asks_the_ports_that_serve_metrics() -> None:
