@@ -3,13 +3,21 @@
 import base64
 import hmac
 import json
+import re
+import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from starlette import datastructures
+from werkzeug import datastructures as werkzeug
+from werkzeug.test import EnvironBuilder
 
 from rota_sdk import errors, webhooks
+from tests.packaging.installed import REPOSITORY
 
 SECRET = "whsec_" + base64.b64encode(b"a secret of twenty-four").decode()
 PRIVATE = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -109,6 +117,46 @@ def test_an_old_or_early_webhook_is_refused(offset_s: int) -> None:
     headers = signed(at=time.time() + offset_s)
     with pytest.raises(errors.WebhookVerificationError, match="too old"):
         webhooks.verify(BODY, headers, webhook_id="wh_1", secret=SECRET)
+
+
+def test_a_body_can_be_text_and_headers_those_of_a_framework() -> None:
+    headers = werkzeug.Headers(signed())
+    event = webhooks.verify(BODY.decode(), headers, webhook_id="wh_1", secret=SECRET)
+    assert event.sequence == 42
+    starlette = datastructures.Headers(signed())
+    assert webhooks.verify(BODY, starlette, webhook_id="wh_1", secret=SECRET) == event
+
+
+class Flask:
+    """What the example uses of Flask. The requests are those of Werkzeug, as in Flask."""
+
+    routes: ClassVar[dict[str, Callable[[], tuple[str, int]]]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def post(self, path: str) -> Callable[[Callable[[], tuple[str, int]]], None]:
+        return lambda receive: self.routes.update({path: receive})
+
+
+def test_the_example_with_flask_receives_webhooks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (REPOSITORY / "docs" / "webhooks.md").read_text()
+    [code] = re.findall(r"^```python\n(import os\n.*?)^```", page, re.DOTALL | re.MULTILINE)
+    flask = SimpleNamespace(Flask=Flask, request=None)
+    monkeypatch.setitem(sys.modules, "flask", flask)
+    monkeypatch.setenv("ROTA_WEBHOOK_ID", "wh_1")
+    monkeypatch.setenv("ROTA_WEBHOOK_SECRET", SECRET)
+    example: dict[str, Any] = {"__name__": "example"}
+    exec(code, example)
+    for body, status in ((BODY, 204), (BODY + b" ", 400)):
+        built = EnvironBuilder(
+            path="/webhooks/rota", method="POST", headers=werkzeug.Headers(signed()), data=body
+        )
+        example["request"] = built.get_request()
+        assert Flask.routes["/webhooks/rota"]()[1] == status
+    assert capsys.readouterr().out == "42 task.completed\n"
 
 
 @pytest.mark.parametrize("name", ["Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"])

@@ -1,4 +1,6 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { errors, webhooks } from '../src/index.ts';
 
@@ -33,6 +35,40 @@ function signed(offsetS = 0): Record<string, string> {
     'Webhook-Signature': `v1,${shared} v1a,${own}`,
   };
 }
+
+type Answer = {
+  status(code: number): Answer;
+  send(text: string): void;
+  sendStatus(code: number): void;
+};
+type Handler = (request: object, response: Answer, next: (error: unknown) => void) => unknown;
+const expressRoutes: Record<string, (body: Buffer, headers: object) => Promise<number>> = {};
+
+/** What the example uses of Express. `express.raw()` gives the body as a Buffer. */
+const express = Object.assign(
+  () => ({
+    post(path: string, raw: string, handler: Handler) {
+      expect(raw).toBe('raw');
+      expressRoutes[path] = (body, headers) =>
+        new Promise((resolve, reject) => {
+          let code = 200;
+          const response: Answer = {
+            status: (given) => {
+              code = given;
+              return response;
+            },
+            send: () => resolve(code),
+            sendStatus: resolve,
+          };
+          // Node has the names of headers in small letters.
+          const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+          handler({ body, headers: Object.fromEntries(lower) }, response, reject);
+        });
+    },
+    listen: () => undefined,
+  }),
+  { raw: () => 'raw' },
+);
 
 const keys = [
   { secret: SECRET },
@@ -102,6 +138,30 @@ test.each([
     await expect(call).rejects.toThrow(reason);
     await expect(call).rejects.toThrow(errors.WebhookVerificationError);
   }
+});
+
+test.each([undefined, null, {}, { type: 'task.completed' }, new DataView(new ArrayBuffer(1))])(
+  'a body that a framework has parsed is refused, and the error says what to do: %o',
+  async (body) => {
+    const options = { webhookId: 'wh_1', secret: SECRET };
+    const call = webhooks.verify(body as unknown as string, signed(), options);
+    await expect(call).rejects.toThrow(errors.WebhookVerificationError);
+    await expect(call).rejects.toThrow('express.raw()');
+  },
+);
+
+test('the example with Express receives webhooks', async () => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/webhooks.md'), 'utf8');
+  const [, code = ''] = /^```js\n(import express[\s\S]*?)^```/m.exec(page) ?? [];
+  const body = code.replace(/^import .*$/gm, '');
+  vi.stubEnv('ROTA_WEBHOOK_ID', 'wh_1').stubEnv('ROTA_WEBHOOK_SECRET', SECRET);
+  const log = vi.spyOn(console, 'log').mockReturnValue();
+  new Function('express', 'errors', 'webhooks', body)(express, errors, webhooks);
+  const receive = expressRoutes['/webhooks/rota'];
+  expect(await receive?.(Buffer.from(BODY), signed())).toBe(204);
+  expect(log).toHaveBeenCalledWith(42, 'task.completed');
+  expect(await receive?.(Buffer.from(`${BODY} `), signed())).toBe(400);
+  vi.unstubAllEnvs();
 });
 
 test('a delivery to another receiver, an old one and an early one are refused', async () => {

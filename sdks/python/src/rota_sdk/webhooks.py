@@ -7,13 +7,20 @@ key (`whpk_…`), which needs the extra `rota-sdk[webhooks]`.
 import base64
 import hmac
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from rota_sdk.errors import RotaError, WebhookVerificationError
 from rota_sdk.models import Event
 
 # How far the time of a webhook may be from now, in both directions.
 TOLERANCE_S = 300
+
+
+class Headers(Protocol):
+    """The headers of a request: a mapping, or what a framework has."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 class WebhookEvent(Event):
@@ -26,8 +33,8 @@ class WebhookEvent(Event):
 
 
 def verify(
-    body: bytes,
-    headers: Mapping[str, str],
+    body: bytes | str,
+    headers: Headers,
     *,
     webhook_id: str,
     secret: str | Sequence[str] | None = None,
@@ -36,9 +43,9 @@ def verify(
 ) -> WebhookEvent:
     """The event of a webhook. Raises WebhookVerificationError if something is not right.
 
-    `body` is the body exactly as it arrived. `webhook_id` is the ID of your webhook: a delivery to
-    another receiver is refused, even if the signature matches. Pass several secrets or keys while
-    you rotate them.
+    `body` is the body exactly as it arrived, not parsed. `webhook_id` is the ID of your webhook: a
+    delivery to another receiver is refused, even if the signature matches. Pass several secrets or
+    keys while you rotate them.
     """
     # All keys are checked first: one that is empty would accept what anybody can sign.
     secrets, keys = _decoded(secret, "whsec_"), _decoded(public_key, "whpk_")
@@ -52,11 +59,12 @@ def verify(
     except KeyError as error:
         raise WebhookVerificationError(f"The header {error.args[0]} is missing.") from None
     _check_time(timestamp, tolerance_s)
-    signed = f"{message_id}.{timestamp}.".encode() + body
+    content = body.encode() if isinstance(body, str) else body
+    signed = f"{message_id}.{timestamp}.".encode() + content
     if not any(_is_right(each, signed, secrets, keys) for each in signatures):
         raise WebhookVerificationError("No signature matches. Check the secret or public key.")
     try:
-        event = WebhookEvent.model_validate_json(body)
+        event = WebhookEvent.model_validate_json(content)
     except ValueError as error:
         raise WebhookVerificationError("The body is not an event of Rota.") from error
     if not hmac.compare_digest(event.webhook_id.encode(), webhook_id.encode()):
