@@ -36,6 +36,17 @@ async def test_a_paid_trial_becomes_active(world: World) -> None:
     assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
 
 
+async def test_the_allowance_starts_with_the_first_payment_after_the_trial(world: World) -> None:
+    person = await world.person()
+    seen = (await world.buy(person, "standard"))["subscription"]
+    ends = datetime.fromisoformat(seen["currentPeriodEnd"])
+    # The invoice is a draft.
+    await world.move_clock(to=ends + PAID_AFTER - timedelta(minutes=1))
+    assert (await person.get("/api/credits/balance")).json()["hasAllowance"] is False
+    await world.move_clock(to=ends + PAID_AFTER)
+    assert (await person.get("/api/credits/balance")).json()["usageBar"]["total"] > 0
+
+
 async def test_an_unpaid_trial_ends(world: World) -> None:
     person = await world.person()
     checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]

@@ -40,7 +40,12 @@ class AllowanceOf(Protocol):
 
 
 async def refresh(
-    tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime, *, is_new_plan: bool = False
+    tx: AccountTransaction,
+    allowance_of: AllowanceOf,
+    now: datetime,
+    *,
+    is_new_plan: bool = False,
+    is_paid_now: bool = False,
 ) -> None:
     """Brings the balance up to date with the account's plan and the current month.
 
@@ -51,6 +56,7 @@ async def refresh(
     rest of a month that is over expires. The account must be locked.
 
     `is_new_plan`: the plan was bought anew, also if it is the same one.
+    `is_paid_now`: the payment that a month waits for has come, also the first one after a trial.
     """
     balance = await tx.fetchrow(
         """
@@ -64,7 +70,7 @@ async def refresh(
     same_plan = (balance["tier"], balance["seats"]) == (balance["tier_now"], balance["seats_now"])
     anchor, ends_at = balance["period_anchor"], balance["period_ends_at"]
     # Without an anchor, the month is over, and the payment for the next one is awaited.
-    awaited = anchor is None and balance["allowance_total"] > 0
+    awaited = anchor is None and (balance["allowance_total"] > 0 or is_paid_now)
     over = awaited or (ends_at is not None and ends_at <= now)
     if same_plan and not over and not is_new_plan:
         return

@@ -142,6 +142,9 @@ class Plans:
         if product == PLAN and (replaces or _entitled_plan(current) != _entitled_plan(state)):
             # Now, because the unused part of the old plan is credited now.
             await refresh(tx, self._allowance_of, now, is_new_plan=True)
+        elif product == PLAN and _awaits_payment(current) and _is_paid(state):
+            # Now, because a task that starts next can need the new allowance.
+            await refresh(tx, self._allowance_of, now, is_paid_now=True)
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):
             await journal.append(tx, "subscription.updated", data)
@@ -254,3 +257,12 @@ def product_of(reported: Subscription) -> ProductKind:
 def _entitled_plan(state: State | None) -> Plan | None:
     """The plan that determines the account's tier and seats."""
     return state.plan if state is not None and state.entitled else None
+
+
+def _awaits_payment(state: State | None) -> bool:
+    """Whether the next month of the allowance starts with a payment."""
+    return state is not None and (state.status == "TRIALING" or state.unpaid_since is not None)
+
+
+def _is_paid(state: State) -> bool:
+    return state.status == "ACTIVE" and state.unpaid_since is None
