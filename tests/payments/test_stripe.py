@@ -183,6 +183,25 @@ async def test_an_unchanged_product_is_left_alone_and_a_new_price_replaces_the_o
     assert (await session_of(stripe_server, checkout.id))["amount_total"] == 1_500
 
 
+async def test_a_subscriber_keeps_the_old_price_when_a_lower_plan_is_chosen_and_taken_back(
+    stripe_server: StripeServer, stripe: Stripe, payer: Payer
+) -> None:
+    name = f"plan_{uuid4().hex[:8]}"
+    await stripe.offer((Product(name, "A plan", 1_000),))
+    bought = await subscribed(stripe, stripe_server, payer, name, 7)
+    await stripe.offer((Product(name, "A plan", 1_500),))
+
+    async def change(product: str, seats: int) -> tuple[int, int]:
+        assert (await stripe.change(bought.id, product, seats)).product == product
+        found = await stripe_server.api("GET", f"/v1/subscriptions/{bought.id}")
+        [item] = found["items"]["data"]
+        return item["price"]["unit_amount"], item["quantity"]
+
+    assert await change(name, 5) == (1_000, 5)
+    assert await change("standard", 1) == (2_000, 1)
+    assert await change(name, 7) == (1_000, 7)
+
+
 async def test_concurrent_setups_and_ends_act_once(
     stripe_server: StripeServer, stripe: Stripe, payer: Payer
 ) -> None:

@@ -6,15 +6,14 @@ without the account belong to another service, and those with another name to an
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import stripe
 import structlog
 from stripe.params import CustomerCreateParams
-from stripe.params import SubscriptionUpdateParamsItem as UpdateItem
 from stripe.params.checkout import SessionCreateParams
 
 from rota.payments import stripe_payments, stripe_webhook
@@ -24,7 +23,6 @@ from rota.payments.port import (
     Payer,
     PaymentState,
     Product,
-    Status,
     Subscription,
     SubscriptionUnknown,
     WebhookEvent,
@@ -35,8 +33,14 @@ from rota.payments.stripe_errors import (
     SubscriptionForeign,
     stripe_call,
 )
-from rota.payments.stripe_payments import id_of
-from rota.payments.stripe_webhook import TOP_UP, Names, account_of, names_of
+from rota.payments.stripe_subscriptions import (
+    is_paid,
+    kept_price,
+    lookup_key,
+    paid_item,
+    subscription_of,
+)
+from rota.payments.stripe_webhook import TOP_UP, names_of
 
 TIMEOUT_S = 10.0
 RETRIES = 2
@@ -44,14 +48,6 @@ PRICE_CACHE_S = 300.0
 PAGE_SIZE = 100
 # Says whether the period is paid.
 EXPANDED: Final = ["latest_invoice"]
-
-# Every other status means that the subscription has ended.
-STATUSES: Mapping[str, Status] = {
-    "incomplete": "incomplete",
-    "trialing": "trialing",
-    "active": "active",
-    "past_due": "past_due",
-}
 
 log = structlog.get_logger()
 
@@ -188,9 +184,11 @@ class Stripe:
             raise SubscriptionUnknown(subscription_id) from error
 
     async def change(self, subscription_id: str, product: str, seats: int) -> Subscription:
-        price = await self._price(product)
-        with stripe_call("change"):
+        with stripe_call("subscription"):
             found = await self._retrieve(subscription_id)
+        self._own_subscription(found)
+        price = kept_price(found, product) or await self._price(product)
+        with stripe_call("change"):
             # Without an idempotency key: its old response would not say what is true now.
             changed = await self._v1.subscriptions.update_async(
                 subscription_id,
@@ -220,8 +218,8 @@ class Stripe:
             if found.status in ("canceled", "incomplete_expired"):
                 return
             # With proration, Stripe also credits invoices that were never paid.
-            paid = found.status == "active" and _is_paid(found)
-            if paid and (item := _paid_item(found)) is not None:
+            paid = found.status == "active" and is_paid(found)
+            if paid and (item := paid_item(found)) is not None:
                 try:
                     await self._v1.subscriptions.update_async(
                         subscription_id, {"items": [item], "proration_behavior": "none"}
@@ -262,12 +260,12 @@ class Stripe:
                 {"limit": PAGE_SIZE, "expand": [f"data.{each}" for each in EXPANDED]}
             )
             async for subscription in found.auto_paging_iter():
-                mapped = _subscription(subscription, self._own)
+                mapped = subscription_of(subscription, self._own)
                 if mapped and mapped.status != "ended":
                     yield mapped
 
     def _own_subscription(self, found: stripe.Subscription) -> Subscription:
-        mapped = _subscription(found, self._own)
+        mapped = subscription_of(found, self._own)
         if mapped is None:
             log.error("stripe_subscription_foreign", subscription_id=found.id)
             raise SubscriptionForeign(found.id)
@@ -279,7 +277,7 @@ class Stripe:
                 await self._offer(product)
 
     async def _offer(self, product: Product) -> None:
-        name = _lookup_key(product.name)
+        name = lookup_key(product.name)
         await self._put_product(name, product.title)
         price = await self._find_price(name)
         if price and (price.unit_amount, price.currency) == (product.price_cents, "usd"):
@@ -324,7 +322,7 @@ class Stripe:
         if time.monotonic() < until:
             return price
         with stripe_call("price"):
-            found = await self._find_price(_lookup_key(product))
+            found = await self._find_price(lookup_key(product))
         if found is None:
             log.error("stripe_price_missing", product=product)
             raise ProductNotOnSale(product)
@@ -334,65 +332,3 @@ class Stripe:
     async def _find_price(self, lookup_key: str) -> stripe.Price | None:
         found = await self._v1.prices.list_async({"lookup_keys": [lookup_key], "active": True})
         return next(iter(found.data), None)
-
-
-def _lookup_key(product: str) -> str:
-    return f"rota_{product}"
-
-
-def _subscription(found: stripe.Subscription, own: Names) -> Subscription | None:
-    """Returns None for a subscription that this service did not create."""
-    metadata = found.metadata.to_dict()
-    account = account_of(metadata, own)
-    items = found.items.data
-    if account is None or len(items) != 1:
-        return None
-    item = items[0]
-    return Subscription(
-        id=found.id,
-        account_id=account,
-        customer_id=id_of(found.customer),
-        product=_product(item.price) or metadata.get("product", ""),
-        seats=item.quantity or 1,
-        status=STATUSES.get(found.status, "ended"),
-        period_start=datetime.fromtimestamp(item.current_period_start, UTC),
-        period_end=datetime.fromtimestamp(item.current_period_end, UTC),
-        cancel_at_period_end=found.cancel_at_period_end,
-        replaces=metadata.get("replaces"),
-        paid=_is_paid(found),
-    )
-
-
-def _is_paid(found: stripe.Subscription) -> bool:
-    """Whether the last invoice is paid. That of a renewal is a draft for about an hour, while the
-    subscription is already active in its new period. One that was written off is not paid."""
-    invoice = found.latest_invoice
-    return not isinstance(invoice, stripe.Invoice) or invoice.status == "paid"
-
-
-def _paid_item(found: stripe.Subscription) -> UpdateItem | None:
-    """The item as the last invoice billed it, if a lower plan is set for the next period.
-
-    With classic billing, Stripe credits the price that the item has at the end. With flexible
-    billing, it credits what was paid.
-    """
-    invoice, [item] = found.latest_invoice, found.items.data
-    if found.billing_mode.type == "flexible" or not isinstance(invoice, stripe.Invoice):
-        return None
-    for line in invoice.lines.data:
-        source = line.parent.subscription_item_details if line.parent else None
-        if source is None or source.proration or source.subscription_item != item.id:
-            continue
-        details = line.pricing.price_details if line.pricing else None
-        if details is None or not line.quantity:
-            continue
-        price = details.price if isinstance(details.price, str) else details.price.id
-        if (price, line.quantity) == (item.price.id, item.quantity):
-            return None
-        return {"id": item.id, "price": price, "quantity": line.quantity}
-    return None
-
-
-def _product(price: stripe.Price) -> str | None:
-    named: str | None = price.metadata.to_dict().get("product")
-    return named or (price.lookup_key or "").removeprefix("rota_") or None
