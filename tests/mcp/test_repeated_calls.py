@@ -83,7 +83,7 @@ async def test_a_call_under_way_is_not_repeated(person: Person, peer: Peer) -> N
     await until_called(peer)
     refused = await call(person, server, "wait", slow)
     assert refused.status_code == 409
-    assert "in progress" in message(refused)
+    assert refused.json()["error"]["details"] == {"reason": "in_progress"}
     responses = await asyncio.gather(*calls)
     assert sorted(each.status_code for each in responses) == [200, *[409] * 9]
     replayed = await call(person, server, "wait", slow)
@@ -264,5 +264,6 @@ async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
     refused = await call(person, server, "wait", slow)
     assert refused.status_code == 409
     assert "unknown whether it took effect" in message(refused)
+    assert refused.json()["error"]["details"] == {"reason": "outcome_unknown"}
     assert peer.calls == [("wait", slow)]
     assert (await call(person, server, "wait", slow, key="new")).status_code == 200

@@ -95,7 +95,7 @@ async def test_a_request_that_can_pass_later_is_sent_again(
     ("use", "failure", "raised"),
     [
         (get, refusal(404, "NOT_FOUND"), errors.NotFoundError),
-        (create, refusal(409, "CONFLICT", IN_PROGRESS), errors.ConflictError),
+        (create, refusal(409, "CONFLICT"), errors.ConflictError),
         (get, refusal(429, "RATE_LIMITED", Retry_After="3600"), errors.TooManyAtOnceError),
         (
             get,
@@ -135,6 +135,21 @@ async def test_an_attempt_that_still_runs_is_waited_for(kind: str) -> None:
     stub = Stub(CUT, *busy, done(201))
     await stub.client(kind, max_retries=1)(create)
     assert len(stub.requests) == 5
+
+
+async def test_the_request_of_an_earlier_process_with_the_same_key_is_waited_for(kind: str) -> None:
+    busy = httpx.Response(
+        409,
+        json={"error": {"code": "CONFLICT", "message": "?", "details": {"reason": "in_progress"}}},
+    )
+    keyed: Callable[[Any], Any] = lambda c: c.tasks.create(name="T", idempotency_key="k")  # noqa: E731
+    stub = Stub(busy, done(201))
+    await stub.client(kind)(keyed)
+    assert len(stub.requests) == 2
+    # A client without retries says at once what it got.
+    with pytest.raises(errors.ConflictError) as caught:
+        await Stub(busy).client(kind, max_retries=0)(keyed)
+    assert (caught.value.reason, caught.value.is_in_progress) == ("in_progress", True)
 
 
 @pytest.mark.parametrize("timeout", [0.1, httpx.Timeout(None)], ids=["timeout", "no limit"])
@@ -308,13 +323,17 @@ async def test_the_same_key_gives_the_same_task_and_another_body_conflicts(
     assert first.id == again.id
     with pytest.raises(errors.ConflictError) as caught:
         await rota(lambda c: c.tasks.create(name="Other", idempotency_key="order-17"))
-    assert not caught.value.is_in_progress
+    assert (caught.value.reason, caught.value.is_in_progress) == ("key_reused", False)
 
 
 async def test_a_key_whose_first_request_runs_is_recognised() -> None:
     from rota.platform.idempotency import RequestInProgress
 
-    assert errors.ConflictError(RequestInProgress().message).is_in_progress
+    conflict = RequestInProgress()
+    assert errors.ConflictError("?", details=conflict.details).is_in_progress
+    # Services of version 0.1 send the message only.
+    assert errors.ConflictError(conflict.message).is_in_progress
+    assert errors.ConflictError("?", details={"review": {}}).reason is None
 
 
 async def test_an_account_over_its_limit_is_told_how_long_to_wait(shop: Service) -> None:

@@ -129,6 +129,7 @@ async def test_a_key_used_for_another_request_is_a_conflict_and_changes_nothing(
     other = await send(person, "k", priority=2)
     assert other.status_code == 409
     assert other.json()["error"]["code"] == "CONFLICT"
+    assert other.json()["error"]["details"] == {"reason": "key_reused"}
     assert (await person.get("/api/tasks")).json()["total"] == 1
     failed = await create(person, status="FAILED")
     other = await send(person, "k", f"/api/tasks/{failed['id']}/retry")
@@ -178,7 +179,7 @@ async def test_a_key_whose_request_is_in_progress_is_a_conflict(board_a: Service
         await until_waiting_for_locks(board_a, 1)
         second = await send(person, "k")
         assert second.status_code == 409
-        assert "in progress" in second.json()["error"]["message"]
+        assert second.json()["error"]["details"] == {"reason": "in_progress"}
         await transaction.rollback()
     assert (await first).status_code == 201
     assert (await send(person, "k")).content == (await first).content

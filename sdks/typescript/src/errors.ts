@@ -136,9 +136,20 @@ export class RequestTimeoutError extends APIError {
 export class ConflictError extends APIError {
   static override readonly usualStatus: number = 409;
 
+  /**
+   * What is wrong with the Idempotency-Key: `in_progress` if the first request with it has not ended,
+   * `outcome_unknown` if that was interrupted and may have taken effect, and `key_reused` if it was
+   * another request. Null if the conflict is not about the key.
+   */
+  get reason(): string | null {
+    return (this.details as { reason?: string } | null)?.reason ?? null;
+  }
+
   /** Whether the first request with the same Idempotency-Key has not ended. */
   get isInProgress(): boolean {
-    return this.message.startsWith('A request with this Idempotency-Key is in progress');
+    // The message is what an older service sends.
+    const start = 'A request with this Idempotency-Key is in progress';
+    return this.reason === 'in_progress' || this.message.startsWith(start);
   }
 }
 

@@ -59,9 +59,10 @@ export class Transport {
         if (error instanceof RotaError) {
           error.idempotencyKey = request.headers['Idempotency-Key'] ?? null;
         }
-        // An earlier attempt was cut off and still runs. Its response is stored at its end.
+        // An earlier attempt was cut off and still runs, or that of an earlier process with the
+        // same key. Its response is stored at its end.
         const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
-        if (isOwn && attempt > 0) {
+        if (isOwn && maxRetries > 0) {
           const now = performance.now();
           patience ||= now + timeoutMs;
           if (now <= patience) {

@@ -52,7 +52,7 @@ test.each<[string, Use, Outcome, new (message: string) => Error]>([
   [
     'a conflict',
     (c) => c.tasks.create({ name: 'T' }),
-    refusal(409, 'CONFLICT', {}, IN_PROGRESS),
+    refusal(409, 'CONFLICT'),
     errors.ConflictError,
   ],
   [
@@ -93,6 +93,18 @@ test('an attempt that still runs is waited for', async () => {
   const { client, sent } = stub(cut(), ...busy, answer(TASK, 201));
   await settled(client({ maxRetries: 1 }).tasks.create({ name: 'T' }));
   expect(sent).toHaveLength(5);
+});
+
+test('the request of an earlier process with the same key is waited for', async () => {
+  const error = { code: 'CONFLICT', message: '?', details: { reason: 'in_progress' } };
+  const busy = () => answer({ error }, 409);
+  const keyed: Use = (c) => c.tasks.create({ name: 'T' }, { idempotencyKey: 'k' });
+  const { client, sent } = stub(busy(), answer(TASK, 201), busy());
+  await settled(keyed(client()));
+  expect(sent).toHaveLength(2);
+  // A client without retries says at once what it got.
+  const call = settled(keyed(client({ maxRetries: 0 })));
+  await expect(call).rejects.toMatchObject({ reason: 'in_progress', isInProgress: true });
 });
 
 test('an attempt that ran into the timeout is waited for, as long as a request may take', async () => {

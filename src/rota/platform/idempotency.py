@@ -33,7 +33,9 @@ IdempotencyKey = Annotated[
     Header(
         description="A unique value, such as a UUID, that makes the request safe to repeat. For "
         "24 hours, a repeated request with the same key and body gets the first response again. "
-        "The same key with a different body returns 409. A secret is not shown again: it is null "
+        "The same key with a different body returns 409, and `details.reason` is `key_reused`. "
+        "While the first request is in progress, it is `in_progress`; if that request was "
+        "interrupted, `outcome_unknown`. A secret is not shown again: it is null "
         "in the repeated response.",
         examples=["5f0c7a52-9c0e-4d0b-8a0e-2f7d1f6f2b11"],
         json_schema_extra=shared("IdempotencyKey"),
@@ -41,15 +43,22 @@ IdempotencyKey = Annotated[
 ]
 
 
+# `details.reason` tells clients these conflicts apart, and from those about a state.
+
+
 class IdempotencyKeyReused(Conflict):
     def __init__(self) -> None:
-        super().__init__("This Idempotency-Key was used for a different request. Use a new key.")
+        super().__init__(
+            "This Idempotency-Key was used for a different request. Use a new key.",
+            details={"reason": "key_reused"},
+        )
 
 
 class RequestInProgress(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "A request with this Idempotency-Key is in progress. Wait for it, then try again."
+            "A request with this Idempotency-Key is in progress. Wait for it, then try again.",
+            details={"reason": "in_progress"},
         )
 
 
@@ -57,7 +66,8 @@ class OutcomeUnknown(Conflict):
     def __init__(self) -> None:
         super().__init__(
             "The first request with this Idempotency-Key was interrupted, so it is unknown whether "
-            "it took effect. Check its effect. To repeat the request, use a new key."
+            "it took effect. Check its effect. To repeat the request, use a new key.",
+            details={"reason": "outcome_unknown"},
         )
 
 

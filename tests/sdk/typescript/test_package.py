@@ -90,5 +90,8 @@ def test_every_code_of_the_service_has_a_class() -> None:
 
 def test_a_key_whose_first_request_runs_is_recognised() -> None:
     text = (SDK / "src" / "errors.ts").read_text()
-    [start] = re.findall(r"message\.startsWith\('(.*?)'\)", text)
-    assert RequestInProgress().message.startswith(start)
+    conflict = RequestInProgress()
+    [reason] = re.findall(r"this\.reason === '(.*?)'", text)
+    assert conflict.details == {"reason": reason}
+    [start] = re.findall(r"const start = '(.*?)';", text)
+    assert conflict.message.startswith(start)

@@ -166,9 +166,19 @@ class ConflictError(APIError):
     code_name, usual_status = "CONFLICT", 409
 
     @property
+    def reason(self) -> str | None:
+        """What is wrong with the Idempotency-Key: `in_progress` if the first request with it has
+        not ended, `outcome_unknown` if that was interrupted and may have taken effect, and
+        `key_reused` if it was another request. None if the conflict is not about the key."""
+        found: str | None = self.details.get("reason") if isinstance(self.details, dict) else None
+        return found
+
+    @property
     def is_in_progress(self) -> bool:
         """Whether the first request with the same Idempotency-Key has not ended."""
-        return self.message.startswith("A request with this Idempotency-Key is in progress")
+        # The message is what an older service sends.
+        start = "A request with this Idempotency-Key is in progress"
+        return self.reason == "in_progress" or self.message.startswith(start)
 
 
 class StaleReviewError(ConflictError):

@@ -50,9 +50,10 @@ class AsyncTransport:
             try:
                 return await self._attempt(request)
             except errors.ConflictError as error:
-                # An earlier attempt was cut off and still runs. Its response is stored at its end.
-                # The time of that attempt does not count: it may have used up the whole timeout.
-                if not (error.is_in_progress and request.idempotency_key and attempt > 0):
+                # An earlier attempt was cut off and still runs, or that of an earlier process with
+                # the same key. Its response is stored at its end. The time of that attempt does not
+                # count: it may have used up the whole timeout.
+                if not (error.is_in_progress and request.idempotency_key and limit):
                     raise
                 now = time.monotonic()
                 waiting_since = now if waiting_since is None else waiting_since
