@@ -228,7 +228,7 @@ export class Tasks extends Resource {
     return new EventStream(this.transport, request, decoded, options, id);
   }
 
-  /** The task when it has ended. */
+  /** The task when it has ended. A failed task throws nothing: check `status` and `error`. */
   async wait(task: TaskRef, options: WaitOptions = {}): Promise<types.Task> {
     const { timeoutMs = Number.POSITIVE_INFINITY, untilReview = false, signal } = options;
     const deadline = performance.now() + timeoutMs;

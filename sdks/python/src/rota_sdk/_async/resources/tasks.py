@@ -347,6 +347,7 @@ class Tasks(AsyncResource):
     ) -> models.Task:
         """The task when it has ended. With `until_review`, also when it waits for a person.
 
+        A failed task raises nothing: check `status` and `error` of what is returned.
         After `timeout` seconds, it raises WaitTimeoutError and the task continues.
         """
         return await ended(self._transport, id_of(task), timeout, until_review=until_review)

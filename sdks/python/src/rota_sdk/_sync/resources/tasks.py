@@ -340,6 +340,7 @@ class Tasks(Resource):
     ) -> models.Task:
         """The task when it has ended. With `until_review`, also when it waits for a person.
 
+        A failed task raises nothing: check `status` and `error` of what is returned.
         After `timeout` seconds, it raises WaitTimeoutError and the task continues.
         """
         return ended(self._transport, id_of(task), timeout, until_review=until_review)
