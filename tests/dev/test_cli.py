@@ -114,11 +114,13 @@ def test_a_description_that_cannot_be_made_or_written_is_one_line(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "arguments", [("migrate",), ("ledger", "verify"), ("signing-keys", "rotate")]
+    ("arguments", "code"),
+    # A job repeats the check of the ledger, unless it found a difference (1).
+    [(("migrate",), 1), (("ledger", "verify"), 8), (("signing-keys", "rotate"), 1)],
 )
-def test_an_unreachable_database_is_one_line(arguments: tuple[str, ...]) -> None:
+def test_an_unreachable_database_is_one_line(arguments: tuple[str, ...], code: int) -> None:
     result = CliRunner().invoke(cli, ["admin", *arguments], env=UNREACHABLE)
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert result.stderr.startswith("Cannot use the database (")
     assert result.stderr.endswith("Check ROTA_DATABASE_URL.\n")
 

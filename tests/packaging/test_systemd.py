@@ -42,6 +42,15 @@ def test_a_unit_runs_a_command_that_exists_without_rights(file: Path) -> None:
         assert variable.partition("=")[0] in KNOWN
 
 
+def test_every_timer_has_a_unit_and_what_is_collected_has_a_folder() -> None:
+    timers = sorted(file.stem for file in UNITS.glob("*.timer"))
+    assert timers == ["rota-collect", "rota-ledger", "rota-reconcile"]
+    assert all((UNITS / f"{name}.service").exists() for name in timers)
+    collect = read(UNITS / "rota-collect.service")
+    [folder] = collect["StateDirectory"]
+    assert collect["ExecStart"][0].endswith(f" --since 26h --output /var/lib/{folder}")
+
+
 def test_processes_have_the_time_to_finish_their_work() -> None:
     worker = read(UNITS / "rota-worker@.service")
     [stop_s] = worker["TimeoutStopSec"]

@@ -11,6 +11,7 @@ from rota.app import create_app
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.start_checks import StartRefused
+from rota.restore import file
 from rota.restore.finishing import UNKNOWN_EVENTS
 from tests.plans.world import World
 from tests.restore.world import SINCE_FORMAT, Restored, run, there
@@ -39,6 +40,26 @@ async def test_a_file_that_is_damaged_or_foreign_is_refused(old_a: Service, tmp_
         assert problem in refused.output
     refused = await restored.finish("--file", str(tmp_path / "nowhere"))
     assert "No such file" in refused.output
+
+
+async def test_the_hours_before_now_are_collected_into_a_folder(
+    old_a: Service, tmp_path: Path
+) -> None:
+    folder = tmp_path / "collected"
+    folder.mkdir()
+    command = ("admin", "restore", "collect", "--since")
+    for since in ("26h", "2d"):
+        done = await run(old_a.settings, *command, since, "--output", str(folder))
+        assert done.exit_code == 0, done.output
+        [path] = folder.iterdir()
+        hours = (datetime.now(UTC) - file.read([path]).since) / timedelta(hours=1)
+        assert hours == pytest.approx({"26h": 26, "2d": 48}[since], abs=0.1)
+        assert path.name.startswith(f"collected-{datetime.now(UTC):%Y-%m-%dT}")
+        path.unlink()
+    for since in ("26", "0h", "yesterday", "26h ago"):
+        wrong = await run(old_a.settings, *command, since, "--output", str(folder))
+        assert wrong.exit_code == 2
+        assert "is not a time" in wrong.output
 
 
 async def test_a_file_that_begins_after_the_moment_is_refused(

@@ -13,6 +13,7 @@ from rota.cli import admin_agents, admin_keys
 from rota.cli.accounts import accounts, companies, money
 from rota.cli.audit import audit
 from rota.cli.doctor import doctor
+from rota.cli.exits import ExitCode
 from rota.cli.output import print_json
 from rota.cli.restore import restore
 from rota.cli.runtime import (
@@ -139,13 +140,16 @@ def verify(
 ) -> None:
     """Check the ledger: balances, entries, holds, tasks, steps and usage must agree.
 
-    The command only reads. It exits with 1 if it finds a difference.
+    The command only reads. It exits with 1 if it finds a difference, and with 8 if it cannot use
+    the database.
     """
     from rota.credits.commands import verify_command
 
     account_id = parse_id("acct", account) if account is not None else None
     with_composition(
-        operator_settings(), lambda parts: verify_command(parts.db, account_id, as_json=as_json)
+        operator_settings(),
+        lambda parts: verify_command(parts.db, account_id, as_json=as_json),
+        without_database=ExitCode.DATABASE_UNAVAILABLE,
     )
 
 

@@ -1,6 +1,8 @@
 """`rota admin restore …`: what an operator runs around a restore of PostgreSQL."""
 
-from datetime import UTC, datetime
+import contextlib
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -26,16 +28,37 @@ IgnoreConnections = Annotated[
         "--ignore-connections", help="Do not check that every serve and worker is stopped."
     ),
 ]
-FORMATS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%d"]
+FORMATS = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%d")
+
+
+def _moment(text: str) -> datetime:
+    """A time in UTC, or how long ago it was."""
+    if found := re.fullmatch(r"([1-9][0-9]{0,4})([hd])", text):
+        unit = {"h": timedelta(hours=1), "d": timedelta(days=1)}[found[2]]
+        return datetime.now(UTC) - int(found[1]) * unit
+    for form in FORMATS:
+        with contextlib.suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    raise typer.BadParameter(f"{text!r} is not a time. Write 2026-11-17T09:30:00Z or 26h.")
 
 
 @restore.command()
 def collect(
     since: Annotated[
         datetime,
-        typer.Option(formats=FORMATS, help="The moment to which PostgreSQL is restored (UTC)."),
+        typer.Option(
+            parser=_moment,
+            metavar="TIME",
+            help="The moment to which PostgreSQL is restored (UTC), or how long ago: 26h or 2d.",
+        ),
     ],
-    output: Annotated[Path, typer.Option(help="The file to write. It must not exist.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="The file to write. It must not exist. In a folder, the file gets the name "
+            "collected-TIME.jsonl."
+        ),
+    ],
     source: Annotated[
         str | None,
         typer.Option(
@@ -59,16 +82,22 @@ def collect(
     Run it on the database that you are going to replace, while it can still be read. The command
     only reads.
 
-    Example: rota admin restore collect --final --since 2026-11-17T09:30:00Z --output FILE
+    Examples:
+
+    rota admin restore collect --final --since 2026-11-17T09:30:00Z --output FILE
+
+    rota admin restore collect --since 26h --output FOLDER
     """
     from rota.restore.commands import collect_command
 
+    if output.is_dir():
+        output /= f"collected-{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.jsonl"
     url = source or operator_settings().database_url.get_secret_value()
     run_or_exit(
         collect_command(
             url,
             "--from" if source else "ROTA_DATABASE_URL",
-            since.replace(tzinfo=UTC),
+            since,
             output,
             final=final,
             ignore_connections=ignore_connections,

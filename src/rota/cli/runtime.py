@@ -94,7 +94,12 @@ def owner_url(settings: "Settings") -> str:
     return (settings.migration_database_url or settings.database_url).get_secret_value()
 
 
-def with_composition(settings: "Settings", work: Callable[["Composition"], Awaitable[T]]) -> T:
+def with_composition(
+    settings: "Settings",
+    work: Callable[["Composition"], Awaitable[T]],
+    *,
+    without_database: exits.ExitCode = exits.ExitCode.ERROR,
+) -> T:
     """Runs `work` with the built service, on one database connection."""
     from rota.composition import Composition
 
@@ -102,7 +107,8 @@ def with_composition(settings: "Settings", work: Callable[["Composition"], Await
         async with Composition(settings, pool_size=1) as parts:
             return await work(parts)
 
-    return run_or_exit(run())
+    with exit_on_error(without_database=without_database):
+        return asyncio.run(run())
 
 
 def run_or_exit(work: Coroutine[object, object, T]) -> T:
@@ -130,8 +136,9 @@ def act_as_operator(context: typer.Context) -> None:
 
 
 @contextmanager
-def exit_on_error() -> Iterator[None]:
-    """Exits with 1 and prints one line for an expected error."""
+def exit_on_error(*, without_database: exits.ExitCode = exits.ExitCode.ERROR) -> Iterator[None]:
+    """Exits with 1 and prints one line for an expected error. `without_database` is the code if
+    the database cannot be used."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from rota.platform.database_errors import EXPLAINED, explain
@@ -145,7 +152,7 @@ def exit_on_error() -> Iterator[None]:
     except StartRefused as error:
         fail(str(error))
     except (*EXPLAINED, SQLAlchemyError) as error:
-        fail(explain(error))
+        fail(explain(error), without_database)
 
 
 def parse_id(prefix: str, text: str) -> UUID:
@@ -157,8 +164,8 @@ def parse_id(prefix: str, text: str) -> UUID:
     return found
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, code: exits.ExitCode = exits.ExitCode.ERROR) -> NoReturn:
     if exits.prints_json():
-        exits.fail(message)
+        exits.fail(message, code)
     typer.secho(message, err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
