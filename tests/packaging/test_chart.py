@@ -253,6 +253,61 @@ def test_no_process_stops_before_a_new_one_is_ready_except_with_recreate() -> No
         assert strategies == {"rota-serve": one_by_one, "rota-worker": workers}
 
 
+def test_workers_scale_by_the_longest_wait_of_their_own_release() -> None:
+    [hpa] = [
+        each["spec"]
+        for each in objects("production")
+        if each["kind"] == "HorizontalPodAutoscaler" and each["metadata"]["name"] == "rota-worker"
+    ]
+    # An adapter would add the values of all workers, which measure the same queue.
+    assert hpa["metrics"][0]["external"]["metric"]["name"] == "rota_queue_age_seconds_max"
+    assert "as: rota_queue_age_seconds_max" in (ROOT / "docs" / "deployment.md").read_text()
+    [keda] = [each["spec"] for each in objects("keda") if each["kind"] == "ScaledObject"]
+    query = keda["triggers"][0]["metadata"]["query"]
+    assert query == 'max(rota_queue_age_seconds{namespace="rota"})'
+
+
+def test_metrics_of_a_cell_have_its_name_and_those_of_a_router_name_the_cells_themselves() -> None:
+    labels = {
+        each["metadata"]["name"]: {
+            rule["targetLabel"]: rule["replacement"]
+            for rule in each["spec"]["podMetricsEndpoints"][0]["relabelings"]
+        }
+        for each in objects("cells")
+        if each["kind"] == "PodMonitor"
+    }
+    assert labels == {
+        "rota-serve": {"job": "rota-serve", "cell": "eu1"},
+        "rota-worker": {"job": "rota-worker", "cell": "eu1"},
+        "rota-router": {"job": "rota-router"},
+    }
+
+
+def test_jobs_of_the_night_repeat_what_a_restart_of_the_database_stops() -> None:
+    jobs = {
+        each["metadata"]["name"]: each["spec"]["jobTemplate"]["spec"]
+        for each in objects("production")
+        if each["kind"] == "CronJob"
+    }
+    assert set(jobs) == {"rota-ledger", "rota-reconcile", "rota-collect"}
+    for name, job in jobs.items():
+        assert job["backoffLimit"] == 6
+        # The alert about it ends by itself.
+        assert job["ttlSecondsAfterFinished"] > 86_400
+        [rule] = job["podFailurePolicy"]["rules"]
+        assert rule["action"] == "FailJob"
+        assert rule["onExitCodes"]["containerName"] == name.removeprefix("rota-")
+    rules = jobs["rota-ledger"]["podFailurePolicy"]["rules"]
+    assert rules[0]["onExitCodes"]["values"] == [1, 2]
+    spec = jobs["rota-collect"]["template"]["spec"]
+    [collect] = spec["containers"]
+    assert collect["args"][:5] == ["admin", "restore", "collect", "--since", "26h"]
+    assert {"name": "collected", "mountPath": collect["args"][-1]} in collect["volumeMounts"]
+    assert "CronJob" not in {
+        each["kind"] for each in objects("minimal", "--set", "ledgerCheck.enabled=false")
+    }
+
+
 def policies(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The network policies, by the part that they select."""
     return {
@@ -264,7 +319,8 @@ def policies(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def test_network_policies_select_every_pod() -> None:
     parts = {"serve", "worker", "migrate", "admin", "ledger", "test"}
-    assert set(policies(objects("production"))) == parts
+    assert set(policies(objects("production"))) == {*parts, "collect", "reconcile"}
+    assert set(policies(objects("minimal"))) == parts
     assert set(policies(objects("cells"))) == {*parts, "router"}
 
 

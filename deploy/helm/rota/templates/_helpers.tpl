@@ -23,7 +23,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* What all pods have in common. */}}
+{{/* What all pods have in common. "volumeClaim" has the files of `rota admin restore collect`. */}}
 {{- define "rota.pod" -}}
 serviceAccountName: {{ .serviceAccount | default (include "rota.name" .root) }}
 automountServiceAccountToken: false
@@ -44,6 +44,10 @@ volumes:
   - name: certificates
     secret: { secretName: {{ . | quote }}, defaultMode: 0440 }
   {{- end }}
+  {{- with .volumeClaim }}
+  - name: collected
+    persistentVolumeClaim: { claimName: {{ . | quote }} }
+  {{- end }}
 {{- end }}
 
 {{/* What all containers have in common: image, rights, settings and Secrets. With "ownSecrets", they
@@ -60,6 +64,9 @@ volumeMounts:
   - { name: tmp, mountPath: /tmp }
   {{- if .root.Values.certificates }}
   - { name: certificates, mountPath: /etc/rota/certificates, readOnly: true }
+  {{- end }}
+  {{- if .volumeClaim }}
+  - { name: collected, mountPath: /var/lib/rota-collected }
   {{- end }}
 env:
   {{- $own := dict "ROTA_ENV" "production" "ROTA_HOST" "0.0.0.0" "ROTA_PORT" "8080" "ROTA_METRICS_PORT" "9100" }}
