@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.plans.world import PAID_AFTER, World, overview, refused, subscription_state
 from tests.service import Person
 
@@ -168,6 +170,41 @@ async def test_an_invoice_that_was_written_off_is_not_paid(a: World) -> None:
     await a.sweep()
     customer = await a.stripe_server.api("GET", f"/v1/customers/{await a.customer(person)}")
     assert customer["balance"] == 0
+
+
+async def test_a_bank_debit_for_a_plan_that_was_replaced_is_logged(
+    a: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    [name] = await a.stripe_statuses(person)
+    await a.stripe_server.debit(await a.customer(person))
+    await a.move_clock(to=await period_end(person) + PAID_AFTER)
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    await a.buy(person, "advanced")
+    await a.sweep()
+    assert (await a.stripe_statuses(person))[name] == "canceled"
+    # The invoice cannot be voided, because the bank processes its payment.
+    assert "subscription_ended_with_open_invoice" in capsys.readouterr().out
+    await a.move_clock(days=1)
+    await a.stripe_server.settle(name)
+    await a.stripe_server.settled()
+    assert await subscription_state(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
+    assert "ended_subscription_paid" in capsys.readouterr().out
+
+
+async def test_an_open_invoice_of_a_plan_that_was_replaced_cannot_be_paid(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    [name] = await a.stripe_statuses(person)
+    await a.stripe_server.decline(await a.customer(person))
+    await a.move_clock(to=await period_end(person) + PAID_AFTER)
+    await a.buy(person, "advanced")
+    await a.sweep()
+    found = await a.stripe_server.api(
+        "GET", f"/v1/subscriptions/{name}", params={"expand[]": "latest_invoice"}
+    )
+    assert (found["status"], found["latest_invoice"]["status"]) == ("canceled", "void")
 
 
 async def test_one_subscription_that_stripe_does_not_know_stops_no_other(a: World) -> None:

@@ -37,6 +37,7 @@ from rota.payments.stripe_subscriptions import (
     is_paid,
     kept_price,
     lookup_key,
+    paid_after_end,
     paid_item,
     subscription_of,
 )
@@ -170,6 +171,9 @@ class Stripe:
     async def subscription(self, subscription_id: str) -> Subscription:
         with stripe_call("subscription"):
             found = await self._retrieve(subscription_id)
+        if invoice := paid_after_end(found):
+            # Nothing is given for it. Somebody has to refund it.
+            log.error("ended_subscription_paid", id=subscription_id, invoice=invoice)
         return self._own_subscription(found)
 
     async def _retrieve(self, subscription_id: str) -> stripe.Subscription:
@@ -217,6 +221,7 @@ class Stripe:
                 return
             if found.status in ("canceled", "incomplete_expired"):
                 return
+            await self._void_open_invoice(found)
             # With proration, Stripe also credits invoices that were never paid.
             paid = found.status == "active" and is_paid(found)
             if paid and (item := paid_item(found)) is not None:
@@ -236,6 +241,18 @@ class Stripe:
                 # A concurrent call has ended it.
                 if error.code != "resource_missing":
                     raise
+
+    async def _void_open_invoice(self, found: stripe.Subscription) -> None:
+        """Otherwise, it could still be paid after the subscription has ended."""
+        invoice = found.latest_invoice
+        if not isinstance(invoice, stripe.Invoice) or invoice.status != "open":
+            return
+        try:
+            await self._v1.invoices.void_invoice_async(invoice.id)
+        except (stripe.InvalidRequestError, stripe.PermissionError):
+            # A bank processes the payment, it has just been made, or the key cannot write invoices.
+            # The subscription must end in any case. Somebody has to look at the payment.
+            log.exception("subscription_ended_with_open_invoice", id=found.id, invoice=invoice.id)
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         return stripe_webhook.read(body, signature, self._webhook_secrets, self._own)

@@ -55,6 +55,15 @@ def is_paid(found: stripe.Subscription) -> bool:
     return not isinstance(invoice, stripe.Invoice) or invoice.status == "paid"
 
 
+def paid_after_end(found: stripe.Subscription) -> str | None:
+    """The last invoice, if it was paid after the end, because a bank took days for it."""
+    invoice = found.latest_invoice
+    if not found.ended_at or not isinstance(invoice, stripe.Invoice) or not invoice.amount_paid:
+        return None
+    paid_at = invoice.status_transitions.paid_at
+    return invoice.id if paid_at and paid_at > found.ended_at else None
+
+
 def kept_price(found: stripe.Subscription, product: str) -> str | None:
     """The price at which the subscriber has the product already, or had it in the last invoice. It
     stays when the list price changes."""

@@ -64,6 +64,7 @@ class Api:
             Endpoint("GET", "/v1/subscriptions/{id}", self._get("subscription"), ()),
             Endpoint("POST", "/v1/subscriptions/{id}", self.update_subscription, SUBSCRIPTION),
             Endpoint("DELETE", "/v1/subscriptions/{id}", self.cancel_subscription, CANCELLATION),
+            Endpoint("POST", "/v1/invoices/{id}/void", self.void_invoice, ()),
             Endpoint("GET", "/v1/payment_intents", self.intents, ("created", "customer", *PAGE)),
             Endpoint("GET", "/v1/payment_intents/{id}", self._get("payment_intent"), ()),
             Endpoint("POST", "/v1/refunds", lambda p, _: reversals.refund(p), REFUND),
@@ -182,6 +183,9 @@ class Api:
         # Without invoice_now, Stripe would only record the proration for the next invoice.
         prorate = boolean(params, "prorate") and boolean(params, "invoice_now")
         return self._billing.cancel(subscription, prorate=prorate)
+
+    def void_invoice(self, _: Params, name: str) -> Object:
+        return self._billing.void(self._store.get("invoice", name))
 
     def intents(self, params: Params, _: str) -> Object:
         customer = params.get("customer")

@@ -125,6 +125,21 @@ class Billing:
         self._emit("customer.subscription.updated", subscription)
         return invoice
 
+    def void(self, invoice: Object) -> Object:
+        if invoice["status"] != "open":
+            raise StripeError("You can only pass in open invoices. This invoice isn't open.")
+        if invoice["id"] in self._store.processing:
+            raise StripeError("You cannot void an invoice that has a processing payment.")
+        invoice |= {"status": "void", "next_payment_attempt": None}
+        return invoice
+
+    def settle(self, subscription: Object) -> Object:
+        """The bank debit for the last invoice succeeds."""
+        invoice = self._latest_invoice(subscription)
+        del self._store.processing[invoice["id"]]
+        self._paid(invoice)
+        return invoice
+
     def _credit_unused(self, subscription: Object) -> None:
         """Adds the unused part of the period to the customer's credit for later invoices."""
         start, end = _period(subscription)
@@ -185,7 +200,11 @@ class Billing:
         """Charges the customer, or schedules the next attempt."""
         declined = bool(invoice["amount_due"]) and self._store.declining.get(invoice["customer"])
         before = subscription["status"]
-        if declined:
+        if self._store.debiting.get(invoice["customer"]):
+            # The bank takes days.
+            self._store.processing[invoice["id"]] = True
+            invoice |= {"attempted": True, "attempt_count": 1}
+        elif declined:
             attempts = invoice["attempt_count"]
             invoice["attempt_count"] = attempts + 1
             invoice["attempted"] = True
@@ -207,6 +226,7 @@ class Billing:
         invoice |= {"status": "paid", "amount_paid": due, "amount_remaining": 0}
         invoice |= {"attempted": True, "attempt_count": invoice["attempt_count"] + 1}
         invoice["next_payment_attempt"] = None
+        invoice["status_transitions"]["paid_at"] = self._store.clock.now()
         self._emit("invoice.paid", invoice)
 
     def _end(self, subscription: Object) -> None:
@@ -235,6 +255,7 @@ class Billing:
             attempt_count=0,
             attempted=False,
             next_payment_attempt=None,
+            status_transitions={"paid_at": None},
             period_start=start,
             period_end=end,
             lines=_lines(subscription),

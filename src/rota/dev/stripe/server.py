@@ -75,6 +75,7 @@ class Server:
             Route("/_control/clock", self.clock, methods=["GET", "POST"]),
             Route("/_control/customers/{id}", self.customer, methods=["POST"]),
             Route("/_control/subscriptions/{id}/write_off", self.write_off, methods=["POST"]),
+            Route("/_control/subscriptions/{id}/settle", self.settle, methods=["POST"]),
             Route("/_control/refunds/{id}", self.refund, methods=["POST"]),
             Route("/_control/disputes", self.open_dispute, methods=["POST"]),
             Route("/_control/disputes/{id}", self.update_dispute, methods=["POST"]),
@@ -217,13 +218,20 @@ class Server:
 
     async def customer(self, request: Request) -> Response:
         customer = self.store.get("customer", request.path_params["id"])
-        declines = bool((await _json(request))["declines"])
-        self.store.declining[customer["id"]] = declines
-        return JSONResponse({"id": customer["id"], "declines": declines})
+        body = await _json(request)
+        if "declines" in body:
+            self.store.declining[customer["id"]] = bool(body["declines"])
+        if "debits" in body:
+            self.store.debiting[customer["id"]] = bool(body["debits"])
+        return JSONResponse({"id": customer["id"], **body})
 
     async def write_off(self, request: Request) -> Response:
         subscription = self.store.get("subscription", request.path_params["id"])
         return JSONResponse(self.billing.write_off(subscription))
+
+    async def settle(self, request: Request) -> Response:
+        subscription = self.store.get("subscription", request.path_params["id"])
+        return JSONResponse(self.billing.settle(subscription))
 
     async def refund(self, request: Request) -> Response:
         status = str((await _json(request)).get("status"))

@@ -57,6 +57,9 @@ class Store:
         self.responses: dict[str, Object] = {}
         # Customers whose card is declined.
         self.declining: dict[str, bool] = {}
+        # Customers who pay renewals by bank debit, and the invoices whose debits are processing.
+        self.debiting: dict[str, bool] = {}
+        self.processing: dict[str, bool] = {}
         self.dirty = False
         if file and file.exists():
             self._load(json.loads(file.read_text()))
@@ -113,6 +116,8 @@ class Store:
                 "orders": self.orders,
                 "answers": self.responses,
                 "declining": self.declining,
+                "debiting": self.debiting,
+                "processing": self.processing,
             }
             DataDirectory.write_private(self._file, json.dumps(saved))
 
@@ -122,6 +127,8 @@ class Store:
         self.orders = saved["orders"]
         self.responses = saved["answers"]
         self.declining = saved["declining"]
+        self.debiting = saved.get("debiting", {})
+        self.processing = saved.get("processing", {})
         # Subscriptions and orders share one object per price. Saving made copies of it.
         items = [i for s in self.tables["subscription"].values() for i in s["items"]["data"]]
         lines = [line for order in self.orders.values() for line in order["lines"]]
