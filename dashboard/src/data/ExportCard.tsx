@@ -7,13 +7,13 @@ import { toast } from '../ui/toast';
 import { isComplete } from './form';
 import { strings } from './strings';
 
-const TIMEOUT_MS = 30 * 60_000;
-
 /** A file with everything that the account owns. */
 export function ExportCard() {
   const save = useMutation({
     mutationFn: async () => {
-      const lines = await api.data.export({ timeoutMs: TIMEOUT_MS, maxRetries: 0 });
+      let lines = '';
+      const texts = new TextDecoder();
+      for await (const piece of api.data.export()) lines += texts.decode(piece, { stream: true });
       if (!isComplete(lines)) return false;
       download(`rota-export-${today()}.ndjson`, 'application/x-ndjson', lines);
       return true;

@@ -1,16 +1,13 @@
 /** Streams of events that survive any interruption: every event arrives once and in order. */
-import { APIConnectionError, RateLimitError, UnreadableResponseError } from './errors.ts';
+import { APIConnectionError, RateLimitError } from './errors.ts';
 import { hasEnded, type TaskEvent } from './events.ts';
 import { accountEvents, getTask, me } from './generated/operations.gen.ts';
 import type { Json } from './options.ts';
 import type { ApiRequest } from './request.ts';
 import { backoffMs, delayMs, maxFailures, pause } from './retries.ts';
 import { Decoder, type Message } from './sse.ts';
-import { Deadline } from './timeouts.ts';
 import { Transport } from './transport.ts';
 
-/** The service sends something every 15 s, so a stream that is silent for longer is dead. */
-const SILENCE_MS = 40_000;
 /** A cut connection is the usual case, so the first attempt comes soon. */
 const FIRST_MS = 100;
 /** A connection that was open for so long did not fail at once, so the next attempt comes soon again. */
@@ -166,46 +163,22 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
 
   /** What one connection brings: null when it is open, and then its messages. */
   async *#messages(): AsyncGenerator<Message | null, void, undefined> {
-    const { signal } = this.#options;
-    const request = this.#request;
-    const deadline = new Deadline(Math.min(this.#transport.settings.timeoutMs, SILENCE_MS), signal);
-    // A network that is gone does not end a stream by itself.
-    globalThis.addEventListener?.('offline', deadline.cut);
-    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-    try {
-      const response = await this.#transport.fetch(
-        request,
-        {
-          ...request.headers,
-          Accept: 'text/event-stream',
-          ...(this.lastSequence === null ? {} : { 'Last-Event-ID': String(this.lastSequence) }),
-        },
-        deadline,
-      );
-      if (!response.ok) throw this.#transport.errorOf(response, await response.text());
-      const kind = response.headers.get('Content-Type') ?? '';
-      if (!response.body || !kind.startsWith('text/event-stream')) {
-        throw new UnreadableResponseError('The response is not from Rota. Check baseUrl.');
+    const after = this.lastSequence;
+    const pieces = this.#transport.stream(
+      this.#request,
+      'text/event-stream',
+      after === null ? {} : { 'Last-Event-ID': String(after) },
+      this.#options.signal,
+    );
+    const texts = new TextDecoder();
+    const decoder = new Decoder();
+    let isOpen = false;
+    for await (const piece of pieces) {
+      if (!isOpen) {
+        isOpen = true;
+        yield null;
       }
-      reader = response.body.getReader();
-      yield null;
-      const texts = new TextDecoder();
-      const decoder = new Decoder();
-      for (;;) {
-        deadline.restart(SILENCE_MS);
-        const { value, done } = await reader.read();
-        // The caller takes the time that it needs.
-        deadline.restart(Number.POSITIVE_INFINITY);
-        if (done) return;
-        yield* decoder.feed(texts.decode(value, { stream: true }));
-      }
-    } catch (error) {
-      throw this.#transport.failure(error, deadline, signal);
-    } finally {
-      deadline.clear();
-      globalThis.removeEventListener?.('offline', deadline.cut);
-      deadline.cut();
-      reader?.cancel().catch(() => undefined);
+      yield* decoder.feed(texts.decode(piece, { stream: true }));
     }
   }
 

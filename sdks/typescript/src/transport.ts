@@ -27,6 +27,9 @@ const UNSENT = new Set([
   'ConnectionRefused',
 ]);
 
+/** A stream that is silent for longer is dead: that of events sends something every 15 s. */
+const SILENCE_MS = 40_000;
+
 const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
 
 export class Transport {
@@ -113,6 +116,48 @@ export class Transport {
       redirect: 'manual',
       signal: deadline.signal,
     });
+  }
+
+  /**
+   * The body of one response as it arrives, without a limit for all of it. It is not sent again. The
+   * first piece is empty: the response has begun.
+   */
+  async *stream(
+    request: ApiRequest,
+    accept: string,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const deadline = new Deadline(Math.min(this.settings.timeoutMs, SILENCE_MS), signal);
+    // A network that is gone does not end a stream by itself.
+    globalThis.addEventListener?.('offline', deadline.cut);
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    try {
+      const sent = { ...request.headers, Accept: accept, ...headers };
+      const response = await this.fetch(request, sent, deadline);
+      if (!response.ok) throw this.errorOf(response, await response.text());
+      const kind = response.headers.get('Content-Type') ?? '';
+      if (!response.body || !kind.startsWith(accept)) {
+        throw new UnreadableResponseError('The response is not from Rota. Check baseUrl.');
+      }
+      reader = response.body.getReader();
+      yield new Uint8Array();
+      for (;;) {
+        deadline.restart(SILENCE_MS);
+        const { value, done } = await reader.read();
+        // The caller takes the time that it needs.
+        deadline.restart(Number.POSITIVE_INFINITY);
+        if (done) return;
+        yield value;
+      }
+    } catch (error) {
+      throw this.failure(error, deadline, signal);
+    } finally {
+      deadline.clear();
+      globalThis.removeEventListener?.('offline', deadline.cut);
+      deadline.cut();
+      reader?.cancel().catch(() => undefined);
+    }
   }
 
   #ownHeaders(): Record<string, string> {

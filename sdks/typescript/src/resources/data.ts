@@ -7,11 +7,17 @@ import { Resource } from '../resource.ts';
 /** Export and erasure. They need the session of an owner: pass its token as `apiKey`. */
 export class Data extends Resource {
   /**
-   * Everything that the account owns, as lines of JSON. The last line has `end`. Without it, the
-   * export is not complete.
+   * Everything that the account owns, as lines of JSON, in pieces as they arrive. The last line has
+   * `end`. Without it, the export is not complete. It is not repeated if the connection breaks.
    */
-  export(options?: RequestOptions): Promise<string> {
-    return this.transport.send(this.request(operations.exportAccount), (text) => text, options);
+  async *export(
+    options: Pick<RequestOptions, 'signal'> = {},
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    const request = this.request(operations.exportAccount);
+    const { signal } = options;
+    for await (const piece of this.transport.stream(request, 'application/x-ndjson', {}, signal)) {
+      if (piece.length) yield piece;
+    }
   }
 
   /**
