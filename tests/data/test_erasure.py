@@ -63,6 +63,8 @@ async def test_nothing_is_left_but_money_records(
     assert (open_tasks, schedules) == (0, 0)
     for table in ("mcp_servers", "webhooks", "webhook_deliveries", "notification_settings"):
         assert await world.rows(table, filled.account_id) == 0
+    # The hold of the open run is released by the sweep.
+    assert await world.ledger_problems(filled.account_id) == []
 
     assert await world.sweep().erase() is None
 

@@ -115,6 +115,7 @@ _MONTH = """
     WHERE allowance_total <> whole
 """
 
+# An erasure cancels all tasks at once, and releases their holds in its stage `holds`.
 _LEAKED = """
     SELECT 'a hold is open although its run has ended' AS description,
         'task_' || replace(h.task_id::text, '-', '') || ' run ' || h.run AS location,
@@ -123,6 +124,8 @@ _LEAKED = """
     FROM holds h LEFT JOIN tasks t ON t.account_id = $1 AND t.id = h.task_id
     WHERE h.account_id = $1 AND h.open
       AND (t.id IS NULL OR t.run <> h.run OR t.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))
+      AND NOT EXISTS (SELECT FROM erasures e
+                      WHERE e.account_id = $1 AND e.stage IN ('companies', 'holds'))
 """
 
 _MISSING = """
