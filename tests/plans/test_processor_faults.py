@@ -101,10 +101,14 @@ async def test_a_webhook_reports_a_cancellation_whose_response_was_lost(a: World
     (name,) = await a.stripe_statuses(person)
     await a.stripe_server.hold()
     await a.stripe_server.fault(f"/v1/subscriptions/{name}", "drop", times=ATTEMPTS)
-    assert refused(await person.post(CANCEL)) == FAILED
+    key = {"Idempotency-Key": "lost"}
+    assert refused(await person.post(CANCEL, headers=key)) == FAILED
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
     await a.stripe_server.release()
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is True
+    again = await person.post(CANCEL, headers=key)
+    assert again.status_code == 200
+    assert again.json()["subscription"]["cancelAtPeriodEnd"] is True
 
 
 async def test_a_failed_downgrade_changes_nothing(a: World) -> None:
@@ -115,6 +119,20 @@ async def test_a_failed_downgrade_changes_nothing(a: World) -> None:
     assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == FAILED
     assert (await overview(person))["subscription"]["downgradeTarget"] is None
     assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
+
+
+async def test_a_downgrade_whose_response_was_lost_can_be_sent_again(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "advanced")
+    (name,) = await a.stripe_statuses(person)
+    # The first request has reached the processor, and its response was lost.
+    await a.plans._processor.change(name, "standard", 1)
+    await a.stripe_server.settled()
+    assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == (409, "CONFLICT")
+    key = {"Idempotency-Key": "lost"}
+    again = await person.post(SUBSCRIBE, {"plan": "standard"}, headers=key)
+    assert again.status_code == 200
+    assert again.json()["subscription"]["downgradeTarget"] == "STANDARD"
 
 
 async def test_a_webhook_fails_while_the_processor_is_down(a: World) -> None:

@@ -88,7 +88,7 @@ class Purchases:
             seats = await members.seats(tx)
             # Each user gets one trial, not one with each company that the user creates.
             trial = current is None and not await accounts.is_self_made(tx)
-        requested = self._requested_plan(caller, body, current, seats.taken)
+        requested = self._requested_plan(caller, body, current, seats.taken, key)
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
             try:
@@ -118,9 +118,12 @@ class Purchases:
         return await self._store(caller, key, request, response)
 
     def _requested_plan(
-        self, caller: Caller, body: Subscribe, current: State | None, taken: int
+        self, caller: Caller, body: Subscribe, current: State | None, taken: int, key: str | None
     ) -> Plan:
-        """The requested plan. Raises if the account, with `taken` seats, cannot change to it."""
+        """The requested plan. Raises if the account, with `taken` seats, cannot change to it.
+
+        With an idempotency key, it can be the current one: a request whose response was lost.
+        """
         live = current if current is not None and current.live else None
         requested = self._tiers.choose(
             body.plan, body.seats, caller.account_kind, live.plan if live else None
@@ -135,7 +138,8 @@ class Purchases:
         if requested == (live.next_plan or live.plan):
             if live.status == "PAST_DUE":
                 raise PaymentOutstanding(live)
-            raise AlreadySubscribed(live)
+            if key is None:
+                raise AlreadySubscribed(live)
         return requested
 
     def _order(self, state: State) -> tuple[int, int]:
@@ -153,7 +157,7 @@ class Purchases:
             if current is None or not current.live:
                 raise ConcurrentChange
             seats = await members.seats(tx)
-            requested = self._requested_plan(caller, body, current, seats.taken)
+            requested = self._requested_plan(caller, body, current, seats.taken, key)
             if order(requested, self._tiers.position) > self._order(current):
                 raise ConcurrentChange
             if current.period_end - clock.now() < CLOSING:
@@ -216,7 +220,10 @@ class Purchases:
         key: str | None,
         response: Callable[[State], Wire],
     ) -> Outcome:
-        """Sets or clears the cancellation at the end of the period."""
+        """Sets or clears the cancellation at the end of the period.
+
+        With an idempotency key, it can be so already: the response of the request was lost.
+        """
 
         async def work(tx: AccountTransaction) -> Wire:
             current = await self._plans.find(tx, product)
@@ -224,10 +231,8 @@ class Purchases:
                 raise NotSubscribed(product)
             if not current.live:
                 raise SubscriptionEnded(product)
-            if cancelled and current.cancel_at_period_end:
-                raise AlreadyCancelled(product, current)
-            if not cancelled and not current.cancel_at_period_end:
-                raise NothingToResume(product)
+            if key is None and cancelled == current.cancel_at_period_end:
+                raise AlreadyCancelled(product, current) if cancelled else NothingToResume(product)
             reported = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
             state = await self._plans.apply(tx, reported)
             assert state is not None

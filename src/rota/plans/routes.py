@@ -85,7 +85,8 @@ def plan_routes(purchases: Purchases) -> APIRouter:
 
         A higher plan needs a payment: send the user to `checkoutUrl`; the plan starts when the
         payment is complete. A lower plan needs no payment: `checkoutUrl` is null, and the plan
-        starts when the paid period ends. Requesting the current plan returns 409.
+        starts when the paid period ends. Requesting the current plan returns 409, or 200 with an
+        `Idempotency-Key`.
         """
         return respond(await purchases.subscribe(caller, body, idempotency_key))
 
@@ -99,7 +100,8 @@ def plan_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Ends the subscription when its paid period ends. Until then the tier stays, and the
-        cancellation can be undone. Returns 404 without a subscription."""
+        cancellation can be undone. Returns 404 without a subscription, and 409 if it is already
+        cancelled, or 200 with an `Idempotency-Key`."""
         return respond(await purchases.cancel(caller, idempotency_key))
 
     @router.post(
@@ -112,7 +114,7 @@ def plan_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Undoes a cancellation before the paid period ends. Returns 409 if the
-        subscription is not cancelled."""
+        subscription is not cancelled, or 200 with an `Idempotency-Key`."""
         return respond(await purchases.resume(caller, idempotency_key))
 
     return router
@@ -146,7 +148,8 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Ends the pass when its paid period ends. The personal account must be selected (403).
-        Returns 404 without a pass."""
+        Returns 404 without a pass, and 409 if it is already cancelled, or 200 with an
+        `Idempotency-Key`."""
         return respond(await purchases.cancel_pass(caller, idempotency_key))
 
     @router.post(
@@ -159,7 +162,8 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Undoes a cancellation before the paid period ends. The personal account must be
-        selected (403). Returns 409 if the pass is not cancelled."""
+        selected (403). Returns 409 if the pass is not cancelled, or 200 with an
+        `Idempotency-Key`."""
         return respond(await purchases.resume_pass(caller, idempotency_key))
 
     @router.get(f"{base}/billing", summary="Get the connect pass")
