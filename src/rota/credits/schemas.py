@@ -178,7 +178,12 @@ class BalanceAmounts(Wire):
 
     available_usd: Annotated[Usd, doc("US dollars available, as a string.", "31.88")]
     total_loaded_usd: Annotated[
-        Usd, doc("US dollars paid in since the account was created, as a string.", "20.00")
+        Usd,
+        doc(
+            "US dollars paid in since the account was created, minus refunds and disputes, as a "
+            "string. Allowances and grants are not included.",
+            "20.00",
+        ),
     ]
     total_spent_usd: Annotated[
         Usd, doc("US dollars spent since the account was created, as a string.", "3.12")
@@ -208,7 +213,12 @@ class BalanceResponse(Wire):
         Cents, doc("Cents available: allowance plus top-up, minus holds.", 3_188)
     ]
     total_loaded_cents: Annotated[
-        Cents, doc("Cents paid in since the account was created, excluding allowances.", 2_000)
+        Cents,
+        doc(
+            "Cents paid in since the account was created, minus refunds and disputes. Allowances "
+            "and grants are not included.",
+            2_000,
+        ),
     ]
     total_spent_cents: Annotated[Cents, doc("Cents spent since the account was created.", 312)]
     has_allowance: Annotated[bool, doc("Whether the account has a monthly allowance.", True)]
