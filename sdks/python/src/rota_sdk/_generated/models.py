@@ -726,7 +726,9 @@ class BalanceAmounts(Model):
     available_usd: str
     """US dollars available, as a string."""
     total_loaded_usd: str
-    """US dollars paid in since the account was created, as a string."""
+    """US dollars paid in since the account was created, minus refunds and disputes, as a string.
+    Allowances and grants are not included.
+    """
     total_spent_usd: str
     """US dollars spent since the account was created, as a string."""
     available_cents: int
@@ -2338,7 +2340,9 @@ class BalanceResponse(Model):
     total_available: int
     """Cents available: allowance plus top-up, minus holds."""
     total_loaded_cents: int
-    """Cents paid in since the account was created, excluding allowances."""
+    """Cents paid in since the account was created, minus refunds and disputes. Allowances and
+    grants are not included.
+    """
     total_spent_cents: int
     """Cents spent since the account was created."""
     has_allowance: bool
