@@ -77,7 +77,7 @@ $(CHART_TOOLS)/.ready: deploy/helm/tools.lock | $(BIN)/uv
 	@touch $@
 
 chart: setup $(CHART_TOOLS)/.ready  ## Check the chart with helm, kubernetes-validate and checkov
-	ROTA_TEST_CHART_TOOLS=$(CURDIR)/$(CHART_TOOLS)/bin $(BIN)/pytest -rA tests/packaging/test_chart.py
+	ROTA_TEST_CHART_TOOLS=$(CURDIR)/$(CHART_TOOLS)/bin $(BIN)/pytest -rA tests/packaging/test_chart.py tests/packaging/test_chart_network.py
 
 # An environment of its own: the check needs nothing else, and Rota does not need it.
 MIGRATION_TOOLS := dist/migration-tools

@@ -1,9 +1,7 @@
 """The chart in deploy/helm/rota. `make chart` runs all of this, with the tools that it needs."""
 
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +14,18 @@ import yaml
 from jsonschema import Draft7Validator
 
 from rota.platform.settings import Settings
+from tests.packaging.chart import (
+    CHART,
+    ROOT,
+    VALUES,
+    containers,
+    helm,
+    objects,
+    pods,
+    rendered,
+    tool,
+)
 
-ROOT = Path(__file__).parents[2]
-CHART = ROOT / "deploy" / "helm" / "rota"
-VALUES = {file.stem: file for file in sorted((CHART / "ci").glob("*.yaml"))}
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 KNOWN = {f"ROTA_{name.upper()}" for name in Settings.model_fields}
 SECRET = {
@@ -44,49 +50,6 @@ ACCEPTED = {
 # A pod that runs once, or that only waits, cannot be probed.
 ACCEPTED_OF_TEST = {"CKV_K8S_8", "CKV_K8S_9"}
 UNPROBED = ("Pod.rota.rota-test", "Deployment.rota.rota-admin")
-
-
-def tool(name: str) -> str:
-    """The path of a tool. Without it, the test is skipped loudly."""
-    found = shutil.which(name, path=os.environ.get("ROTA_TEST_CHART_TOOLS", os.environ["PATH"]))
-    if found is None:
-        pytest.skip(f"the chart was NOT checked with {name}: run `make chart`, which installs it")
-    return found
-
-
-def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([tool("helm"), *arguments], capture_output=True, text=True)
-
-
-def rendered(name: str, *options: str) -> str:
-    done = helm(
-        "template", "rota", str(CHART), "--namespace", "rota", "-f", str(VALUES[name]), *options
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def objects(name: str, *options: str) -> list[dict[str, Any]]:
-    return [each for each in yaml.safe_load_all(rendered(name, *options)) if each]
-
-
-def pods(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The specifications of all pods, by kind and name."""
-    result = {}
-    for each in found:
-        spec = each.get("spec", {})
-        if each["kind"] == "CronJob":
-            spec = spec["jobTemplate"]["spec"]["template"]["spec"]
-        elif each["kind"] in ("Deployment", "Job"):
-            spec = spec["template"]["spec"]
-        elif each["kind"] != "Pod":
-            continue
-        result[f"{each['kind']}/{each['metadata']['name']}"] = spec
-    return result
-
-
-def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*pod.get("initContainers", []), *pod["containers"]]
 
 
 def test_the_schema_knows_every_setting_that_is_not_secret() -> None:
@@ -306,70 +269,6 @@ def test_jobs_of_the_night_repeat_what_a_restart_of_the_database_stops() -> None
     assert "CronJob" not in {
         each["kind"] for each in objects("minimal", "--set", "ledgerCheck.enabled=false")
     }
-
-
-def policies(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The network policies, by the part that they select."""
-    return {
-        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
-        for each in found
-        if each["kind"] == "NetworkPolicy"
-    }
-
-
-def test_network_policies_select_every_pod() -> None:
-    parts = {"serve", "worker", "migrate", "admin", "ledger", "test"}
-    assert set(policies(objects("production"))) == {*parts, "collect", "reconcile"}
-    assert set(policies(objects("minimal"))) == parts
-    assert set(policies(objects("cells"))) == {*parts, "router"}
-
-
-def test_clients_reach_cells_through_routers() -> None:
-    found = objects("cells", "--set", "service.type=LoadBalancer")
-    types = {
-        each["metadata"]["name"]: each["spec"]["type"]
-        for each in found
-        if each["kind"] == "Service"
-    }
-    assert types == {"rota-router": "LoadBalancer", "rota-serve": "ClusterIP"}
-    [ingress] = [each for each in found if each["kind"] == "Ingress"]
-    [rule] = ingress["spec"]["rules"]
-    [path] = rule["http"]["paths"]
-    assert path["backend"]["service"]["name"] == "rota-router"
-    [router] = pods(found)["Deployment/rota-router"]["containers"]
-    settings = {each["name"]: each["value"] for each in router["env"]}
-    assert (router["args"], settings["ROTA_ALLOW_PLAINTEXT"]) == (["router"], "true")
-    assert settings["ROTA_CELLS"].startswith("eu1=http://eu1-rota-serve.eu1.svc,eu2=")
-
-
-def test_clients_outside_the_cluster_reach_a_load_balancer() -> None:
-    def sources(*options: str) -> dict[str, list[dict[str, Any]] | None]:
-        found = policies(objects("cells", *options))
-        return {part: found[part]["ingress"][0].get("from") for part in ("serve", "router")}
-
-    everyone_inside: dict[str, Any] = {"namespaceSelector": {}}
-    no_clients = "networkPolicy.clients=null"
-    inside = sources("--set", no_clients)
-    assert inside["router"] == [everyone_inside]
-    outside = sources("--set", no_clients, "--set", "service.type=LoadBalancer")
-    assert outside == {"serve": inside["serve"], "router": None}
-    # --set would only change the first client of the file.
-    block = 'networkPolicy.clients=[{"ipBlock": {"cidr": "192.0.2.0/24"}}]'
-    chosen = sources("--set-json", block, "--set", "service.type=LoadBalancer")
-    assert chosen["router"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
-
-
-def test_a_router_reaches_names_and_cells_only() -> None:
-    found = policies(objects("cells"))
-    ports = [[port["port"] for port in each["ports"]] for each in found["router"]["egress"]]
-    assert ports == [[53, 53], [8080]]
-    [to_serve, _] = found["serve"]["ingress"]
-    parts = [
-        each["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
-        for each in to_serve["from"]
-        if "podSelector" in each
-    ]
-    assert parts == ["test", "router"]
 
 
 def test_rules_and_boards_of_the_chart_are_those_of_the_repository() -> None:
