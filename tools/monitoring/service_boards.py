@@ -130,6 +130,31 @@ TRAFFIC = Board(
             (("sum by (job, check) (1 - rota_check_ok)", "{{job}} {{check}}"),),
             description="In how many processes a check of the readiness fails.",
         ),
+        Panel(
+            "Requests of routers",
+            (
+                (
+                    or_zero(rate("rota_router_requests_total", "cell", "status")),
+                    "{{cell}} {{status}}",
+                ),
+            ),
+            "reqps",
+        ),
+        Panel(
+            "Cells that do not answer a router",
+            (
+                (
+                    or_zero(rate("rota_router_failures_total", "cell", "reason")),
+                    "{{cell}}: {{reason}}",
+                ),
+            ),
+            "reqps",
+        ),
+        Panel(
+            "Wait of routers for a cell (p95)",
+            ((or_zero(quantile(0.95, "rota_router_first_byte_seconds", "cell")), "{{cell}}"),),
+            "s",
+        ),
     ),
 )
 

@@ -237,7 +237,7 @@ TOOL_SERVERS = Board(
 RELAY = Board(
     "rota-relay",
     "Rota / Relay and queue",
-    "Instructions to workers, and work that waits in Temporal.",
+    "Instructions to workers, work that waits in Temporal, and other work that must not wait long.",
     (
         Panel(
             "Handled instructions",
@@ -287,6 +287,34 @@ RELAY = Board(
             "Live text that could not be sent",
             ((rate("rota_live_text_unsent_total"), "Redis refused it"),),
             "ops",
+        ),
+        Panel(
+            "Notifications",
+            (
+                (rate("rota_notifications_sent_total", "channel"), "sent: {{channel}}"),
+                (
+                    rate("rota_notifications_failed_total", "channel", "outcome"),
+                    "{{outcome}}: {{channel}}",
+                ),
+            ),
+            "ops",
+        ),
+        Panel(
+            "Wait of notifications",
+            (
+                ("max(rota_notifications_oldest_seconds)", "oldest"),
+                ("max(rota_notifications_failing_seconds)", "failing"),
+            ),
+            "s",
+            limit=3600,
+        ),
+        Panel(
+            "Retention and erasure",
+            (
+                ("max(rota_retention_lag_seconds) / 3600", "hours that retention is late"),
+                ("max(rota_erasures_running)", "erasures"),
+                (or_zero(changes("rota_erasure_failures_total")), "failures of erasures per hour"),
+            ),
         ),
     ),
 )
