@@ -137,7 +137,7 @@ async def test_a_quote_creates_nothing(rota: Terminal) -> None:
     ("arguments", "code", "says"),
     [
         (("tasks", "show", "task_x"), 1, "not found"),
-        (("tasks", "create", "T", "--agent", "nobody"), 2, "agent"),
+        (("tasks", "create", "T", "--agent", "nobody"), 1, "agent"),
         (("tasks", "create", "T", "--input", "@/no/such/file"), 2, "Cannot read /no/such/file"),
         (("tasks", "create", "T", "--output-schema", "{"), 2, "--output-schema is not valid JSON"),
         (("tasks", "fork", "task_x"), 2, "--step"),
@@ -146,8 +146,8 @@ async def test_a_quote_creates_nothing(rota: Terminal) -> None:
         (("tools", "show", "nowhere"), 1, "No tool server is called 'nowhere'. Connected: none."),
         (("tools", "call", "x", "y", "--arguments", "[]"), 2, "must be a JSON object"),
         (("keys", "delete", "x"), 2, "is not an ID of the form key_…"),
-        (("keys", "create", "K", "--scope", "everything"), 2, "scopes"),
-        (("schedules", "create", "S", "--cron", "often"), 2, "cron"),
+        (("keys", "create", "K", "--scope", "everything"), 1, "scopes"),
+        (("schedules", "create", "S", "--cron", "often"), 1, "cron"),
         (("schedules", "show", "sched_x"), 1, "not found"),
         (("tasks", "list", "--account", "acct_x"), 1, "account"),
     ],
@@ -211,7 +211,7 @@ async def test_a_tool_server_is_connected_called_and_removed(rota: Terminal) -> 
         assert failed.code == 1
         assert (failed.out, failed.err) == ("It did not work.\n", "The tool reports an error.\n")
         wrong = await rota("tools", "call", "desk", "add", "--arguments", '{"a": "x"}')
-        assert wrong.code == ExitCode.USAGE
+        assert wrong.code == ExitCode.ERROR
         assert (await rota.ok("tools", "accept", "desk")).out == "Every tool of desk is accepted.\n"
         nothing = (await rota.ok("tools", "accept", "desk", "--json")).json
         assert nothing["server"]["name"] == "desk"
@@ -285,8 +285,9 @@ async def test_a_rule_is_made_listed_and_revoked(rota: Terminal) -> None:
         await rota.ok("tools", "connect", "github", peer.url)
     assert (await rota.ok("rules", "list")).out == "There are no rules.\n"
     made = ("rules", "create", "github", "issue_write", "--agent", "bug-triager", "--max-uses", "3")
-    for wrong in ("[]", '{"title": {"equals": 1}}', '{"title": {}}'):
+    for wrong in ("[]", '{"title": {"equals": 1}}'):
         assert (await rota(*made, "--arguments", wrong)).code == ExitCode.USAGE
+    assert (await rota(*made, "--arguments", '{"title": {}}')).code == ExitCode.ERROR
     rule = (await rota.ok(*made, "--arguments", '{"title": {"any": true}}')).out.strip()
     assert rule in (await rota.ok("rules", "list")).out
     assert "0 of 3" in (await rota.ok("rules", "list")).out
@@ -317,3 +318,30 @@ async def test_a_schedule_is_created_paused_run_and_deleted(rota: Terminal) -> N
     assert deleted.json == {"deleted": True, "id": other}
     assert (await rota.ok("schedules", "delete", schedule)).out == f"{schedule} is deleted.\n"
     assert (await rota.ok("schedules", "list")).out == "There are no schedules.\n"
+
+
+async def test_json_is_what_the_api_returns(rota: Terminal, person: Person) -> None:
+    task_id = (await create(person, name="T", priority=5, status="WAITING_APPROVAL"))["id"]
+    shown = await rota.ok("tasks", "show", task_id, "--json")
+    sent = (await person.get(f"/api/tasks/{task_id}")).json()
+    assert shown.json == sent
+    # As text, because 5 and 5.0 are equal.
+    assert json.dumps(shown.json) == json.dumps(sent)
+    review = await rota.ok("tasks", "review", task_id, "--json")
+    assert review.json == (await person.get(f"/api/tasks/{task_id}/review")).json()
+
+
+async def test_descriptions_and_reasons_can_come_from_a_file_or_from_standard_input(
+    rota: Terminal, person: Person, tmp_path: Path
+) -> None:
+    (tmp_path / "description").write_text("From a file.")
+    about = ("--description", f"@{tmp_path / 'description'}", "--json")
+    task = (await rota.ok("tasks", "create", "T", *about)).json["task"]
+    assert task["description"] == "From a file."
+    waiting = (await create(person, name="W", status="WAITING_APPROVAL"))["id"]
+    review = (await rota.ok("tasks", "review", waiting, "--json")).json["review"]
+    decision = ("--review", str(review["number"]), "--digest", review["digest"])
+    typed = {"typed": "From standard input."}
+    await rota.ok("tasks", "reject", waiting, *decision, "--reason", "-", **typed)
+    [past] = (await person.get(f"/api/tasks/{waiting}/review")).json()["review"]["history"]
+    assert past["reason"] == "From standard input."

@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+import json
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
 
+from rota.cli.listen import VARIABLE
 from rota_sdk import webhooks
 from tests.cli.terminal import Terminal
 from tests.service import Person
@@ -80,7 +82,12 @@ async def test_events_arrive_signed_once_and_in_order(
         for headers, body in program.received
     ]
     assert [event.type for event in events] == ["task.created"] * 3 + ["task.completed"]
+    read = "/api/events?type=task.completed"
+    [stored] = (await person.get(read, headers={"Accept": "application/json"})).json()["events"]
     account = (await person.get("/api/me")).json()["account"]["id"]
+    # The same text as the webhooks of the service.
+    about = {"accountId": account, "webhookId": "wh_listen"}
+    assert json.loads(program.received[-1][1]) == stored | about
     assert {event.account_id for event in events} == {account}
     assert SECRET not in done.out + done.err
 
@@ -105,18 +112,19 @@ async def test_a_program_that_does_not_answer_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "secret", "says"),
+    ("arguments", "secret", "code", "says"),
     [
-        (("--forward-to", "localhost:3000"), SECRET, "is not a URL such as http://localhost:3000"),
-        (("--forward-to", "http://localhost:3000"), "whsec_?", "ROTA_WEBHOOK_SECRET is not base64"),
-        (("--type", "Finished!"), SECRET, "must be a type such as task.completed"),
+        (("--forward-to", "localhost:3000"), SECRET, 2, "is not a URL such as http://localhost"),
+        (("--forward-to", "http://localhost:3000"), "whsec_?", 2, f"{VARIABLE} is not base64"),
+        # The service says so.
+        (("--type", "Finished!"), SECRET, 1, "must be a type such as task.completed"),
     ],
 )
 async def test_a_wrong_option_is_one_line(
-    rota: Terminal, arguments: tuple[str, ...], secret: str, says: str
+    rota: Terminal, arguments: tuple[str, ...], secret: str, code: int, says: str
 ) -> None:
     done = await rota("listen", *arguments, ROTA_WEBHOOK_SECRET=secret)
-    assert done.code == 2
+    assert done.code == code
     *notes, error = done.err.splitlines()
     assert says in error
     assert all(note.startswith("Listening after event ") for note in notes)

@@ -49,7 +49,7 @@ def _invalid() -> Exception:
         ),
         (errors.NotFoundError("Not found.", request_id="r"), ExitCode.ERROR, "Not found. (request"),
         (errors.AuthenticationError("Expired."), ExitCode.ERROR, "Expired. To sign in again:"),
-        (errors.ValidationError("Not valid."), ExitCode.USAGE, "Not valid."),
+        (errors.ValidationError("Not valid."), ExitCode.ERROR, "Not valid."),
         (ProfileError("Cannot read it."), ExitCode.USAGE, "Cannot read it."),
         (ValueError("The id is empty."), ExitCode.USAGE, "The id is empty."),
         (_invalid(), ExitCode.USAGE, "name: Input should be a valid string"),

@@ -118,7 +118,8 @@ class Writer:
                 values: Any = schema.get("additionalProperties")
                 inner = self._type(values, is_body) if isinstance(values, dict) else "Any"
                 return f"dict[str, {inner}]"
-        names = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+        # An integer stays one: the service sends 5 and not 5.0.
+        names = {"string": "str", "integer": "int", "number": "int | float", "boolean": "bool"}
         return {**names, "null": "None", "any": "Any"}[kind]
 
     def _union(self, choices: list[str]) -> str:

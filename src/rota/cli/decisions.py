@@ -7,7 +7,7 @@ import typer
 from rota.cli.exits import ExitCode
 from rota.cli.output import print_fields, print_json, print_note, print_text
 from rota.cli.reviews import item_fields, review_fields
-from rota.cli.session import Session, client_command, read_json
+from rota.cli.session import Session, client_command, read_json, read_text
 from rota.cli.tasks import IdempotencyKey, TaskId
 from rota.cli.tasks import commands as commands
 
@@ -77,7 +77,11 @@ def reject(
     number: Number,
     digest: Digest,
     reason: Annotated[
-        str | None, typer.Option(help="The reason. With --resume, the agent reads it.")
+        str | None,
+        typer.Option(
+            help="The reason: a text, @FILE, or - for standard input. With --resume, the agent "
+            "reads it."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Let the agent continue without the rejected calls.")
@@ -88,7 +92,7 @@ def reject(
     answer = session.client.tasks.reject(
         task_id,
         review=_shown(number, digest),
-        reason=reason,
+        reason=read_text(reason),
         resume=resume or None,
         idempotency_key=idempotency_key,
     )

@@ -122,7 +122,7 @@ def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
         fail(f"{error.message}{now}", ExitCode.REVIEW_STALE, error)
     except errors.ValidationError as error:
         problems = "; ".join(map(_problem, error.fields))
-        fail(problems or error.message, ExitCode.USAGE, error)
+        fail(problems or error.message, cause=error)
     except errors.AuthenticationError as error:
         fail(error.message, cause=error, hint=sign_in())
     except errors.APIError as error:

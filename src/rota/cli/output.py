@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,7 +36,12 @@ def wire(value: Any) -> Any:
         return [wire(each) for each in value]
     if isinstance(value, dict):
         return {name: wire(each) for name, each in value.items()}
-    return value.model_dump(mode="json", by_alias=True) if hasattr(value, "model_dump") else value
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC).isoformat(timespec="milliseconds")
+        return moment.replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    return wire(value.model_dump(by_alias=True)) if hasattr(value, "model_dump") else value
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:

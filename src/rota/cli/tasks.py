@@ -70,7 +70,9 @@ def create(
         str | None,
         typer.Option("--input", help="The input: a text, @FILE, or - for standard input."),
     ] = None,
-    description: Annotated[str | None, typer.Option(help="A description.")] = None,
+    description: Annotated[
+        str | None, typer.Option(help="A description: a text, @FILE, or - for standard input.")
+    ] = None,
     project: Annotated[str | None, typer.Option(help="The ID of a project.")] = None,
     parent: Annotated[str | None, typer.Option(help="The task that it is a part of.")] = None,
     priority: Annotated[float | None, typer.Option(help="Higher runs first.")] = None,
@@ -105,7 +107,7 @@ def create(
     about = {
         "name": name,
         "input": read_text(text),
-        "description": description,
+        "description": read_text(description),
         "project_id": project,
         "parent_task_id": parent,
         "priority": priority,

@@ -608,7 +608,7 @@ class AgentStatistics(Model):
     """`WAITING_APPROVAL` tasks."""
     running: int
     """`PENDING` and `RUNNING` tasks."""
-    success_rate: float | None
+    success_rate: int | float | None
     """`completed` divided by `completed` plus `failed`. Null if both are 0."""
     median_cost_usd: str | None
     """The median cost of completed tasks in US dollars, with six decimals. Null without a completed
@@ -775,7 +775,7 @@ class BatchTask(Body):
     """Your own label for grouping tasks."""
     description: str | None = None
     """What the task is about, for people and for the agent. At most 50,000 characters."""
-    priority: float = 0
+    priority: int | float = 0
     """From 0 (lowest) to 10 (highest)."""
     parent_task_id: str | None = None
     """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
@@ -860,7 +860,7 @@ class PastCheck(Model):
     """When it was checked."""
     status: ServerStatus
     """The status after the check."""
-    latency_ms: float | None
+    latency_ms: int | float | None
     """How long the server took to respond, in milliseconds. Null if it did not respond, or if
     nothing was measured.
     """
@@ -947,7 +947,7 @@ class TaskBody(Body):
     """Your own label for grouping tasks."""
     description: str | None = None
     """What the task is about, for people and for the agent. At most 50,000 characters."""
-    priority: float = 0
+    priority: int | float = 0
     """From 0 (lowest) to 10 (highest)."""
     parent_task_id: str | None = None
     """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
@@ -992,7 +992,7 @@ class ScheduledTask(Model):
     """Your own label for grouping tasks."""
     description: str | None = None
     """What the task is about, for people and for the agent. At most 50,000 characters."""
-    priority: float = 0
+    priority: int | float = 0
     """From 0 (lowest) to 10 (highest)."""
     parent_task_id: str | None = None
     """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
@@ -1037,7 +1037,7 @@ class CreateTask(Body):
     """Your own label for grouping tasks."""
     description: str | None = None
     """What the task is about, for people and for the agent. At most 50,000 characters."""
-    priority: float = 0
+    priority: int | float = 0
     """From 0 (lowest) to 10 (highest)."""
     parent_task_id: str | None = None
     """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
@@ -2698,7 +2698,7 @@ class InvokedResponse(Model):
 
     result: ToolResult
     """What the tool returned."""
-    latency_ms: float
+    latency_ms: int | float
     """How long the call took, in milliseconds."""
 
 
@@ -2768,7 +2768,7 @@ class PatchTask(Body):
     """A display name, 1 to 1,000 characters."""
     description: str | None = None
     """What the task is about, for people and for the agent. At most 50,000 characters."""
-    priority: float | None = None
+    priority: int | float | None = None
     """From 0 (lowest) to 10 (highest)."""
     project_id: str | None = None
     """Your own label for grouping tasks."""
@@ -2809,7 +2809,7 @@ class PingResponse(Model):
     """Whether the server responds."""
     status: ServerStatus
     """The status after the check."""
-    latency_ms: float
+    latency_ms: int | float
     """How long the check took, in milliseconds."""
     server: ToolServer
     """The server after the check."""
@@ -3080,7 +3080,7 @@ class Task(Model):
     """When it last changed."""
     description: str | None
     """What the task is about. Null if none was given."""
-    priority: float
+    priority: int | float
     """From 0 (lowest) to 10 (highest)."""
     project_id: str | None
     """Your own label for grouping tasks. Null if none was given."""
@@ -3242,7 +3242,7 @@ class Candidate(Model):
 
     agent: Agent
     """The agent, as lists show it."""
-    score: float
+    score: int | float
     """How well the agent fits the description of work, from 0 to 1."""
 
 
@@ -3455,7 +3455,7 @@ class ResolvedResponse(Model):
 
     agent: Agent
     """The agent."""
-    score: float | None = None
+    score: int | float | None = None
     """How well the agent fits the description of work, from 0 to 1. Absent if you searched by name."""
     candidates: list[Candidate] | None = None
     """Up to five agents that fit the description of work, including `agent`. Agents that your
