@@ -22,7 +22,7 @@ export function ManyTasks() {
     setText(typed);
     keep(name, typed || null);
   };
-  const { sent, start, tryAgain, stop, close } = useBatch();
+  const { sent, start, tryAgain, stop, close } = useBatch(`sent-tasks.${account}`);
   const leave = () => navigate({ to: '/$account', params: { account } });
   useShortcuts({ Escape: leave });
   const again = (lines: number[]) => {
@@ -50,9 +50,9 @@ export function ManyTasks() {
           text={text}
           onText={type}
           onCreate={(to, batch) => {
+            start(to, text, batch);
             // From now on, the lines are in what was sent.
             type('');
-            start(to, batch);
           }}
         />
       )}

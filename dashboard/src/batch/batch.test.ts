@@ -1,9 +1,11 @@
 import { APIError, errors } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { unanswered } from '../api/client';
+import { keepBatch, keptBatch, tasksOf } from './keptBatch';
 import { readBatch, writeBatch } from './lines';
 import { givenUp, type Outcome, type Outcomes, partsOf, type Sender, sendParts } from './send';
 import { parseTable, writeTable } from './table';
+import type { Sent } from './useBatch';
 
 const cells = (text: string, delimiter = ',') =>
   parseTable(text, delimiter).map((row) => row.cells);
@@ -202,4 +204,25 @@ test('what is refused as a whole or never left is not sent; what may have arrive
     await expect(sendParts(parts, service([refuse]).sender)).rejects.toBe(error);
     expect(givenUp(parts).get(0)).toEqual({ kind });
   }
+});
+
+test('a batch that the page lost continues with the same keys, and a finished one is forgotten', () => {
+  const text = 'name,input\nMonday,Minutes\n,\nTuesday,Minutes';
+  const batch = readBatch(text);
+  const outcomes = new Map<number, Outcome>([[1, { kind: 'refused', message: 'Empty.' }]]);
+  const parts = partsOf(tasksOf(batch, 'scribe').filter(({ number }) => !outcomes.has(number)));
+  const idle = { error: null, uncertain: false, waits: false, stops: false };
+  const sent: Sent = { agent: 'scribe', text, batch, outcomes, phase: 'sending', ...idle };
+  keepBatch('sent', sent, parts);
+  const found = keptBatch('sent');
+  expect(found?.parts).toEqual(parts.map((part) => ({ ...part, uncertain: true })));
+  // Nobody knows whether the first request arrived.
+  expect(found?.sent).toEqual({ ...sent, phase: 'failed', uncertain: true });
+
+  for (const number of [0, 2]) outcomes.set(number, { kind: 'created', id: `task_${number}` });
+  keepBatch('sent', { ...sent, phase: 'ended' }, []);
+  expect(keptBatch('sent')?.sent).toEqual({ ...sent, phase: 'ended' });
+  outcomes.set(1, { kind: 'created', id: 'task_1' });
+  keepBatch('sent', { ...sent, phase: 'ended' }, []);
+  expect(keptBatch('sent')).toBeNull();
 });

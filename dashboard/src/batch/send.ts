@@ -23,7 +23,7 @@ export type Outcome =
 /** Outcomes by the number of the task in the batch. */
 export type Outcomes = ReadonlyMap<number, Outcome>;
 
-interface Numbered {
+export interface Numbered {
   number: number;
   task: BatchTask;
 }

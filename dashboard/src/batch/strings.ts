@@ -83,7 +83,8 @@ export const strings = {
   seeTasks: 'See the tasks of this agent',
   createMore: 'Create more',
   leaveTitle: 'Leave before everything is sent?',
-  leaveText: 'Tasks that were already created are kept. The other lines are lost.',
+  leaveText:
+    'Tasks that were already created are kept. This tab keeps the other lines, so you can continue later.',
   leave: 'Leave',
   stay: 'Stay',
 };

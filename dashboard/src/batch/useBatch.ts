@@ -2,12 +2,14 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
+import { keepBatch, keptBatch, tasksOf } from './keptBatch';
 import type { Batch } from './lines';
 import { givenUp, type Outcome, type Outcomes, type Part, partsOf, sendParts } from './send';
 
 /** A batch that was sent, or is being sent. */
 export interface Sent {
   agent: string;
+  text: string;
   batch: Batch;
   /** By the index of the line in the batch. */
   outcomes: Outcomes;
@@ -29,10 +31,12 @@ async function post({ key, tasks }: Part): Promise<Outcome[]> {
   );
 }
 
-export function useBatch() {
+/** `name`: what the tab keeps it as. */
+export function useBatch(name: string) {
   const cache = useQueryClient();
-  const [sent, setSent] = useState<Sent | null>(null);
-  const parts = useRef<Part[]>([]);
+  const [before] = useState(() => keptBatch(name));
+  const [sent, setSent] = useState<Sent | null>(before?.sent ?? null);
+  const parts = useRef<Part[]>(before?.parts ?? []);
   const stopped = useRef(false);
   const change = (changed: Partial<Sent>) =>
     setSent((before) => before && { ...before, ...changed });
@@ -47,6 +51,8 @@ export function useBatch() {
       stopped.current = true;
     };
   }, []);
+
+  useEffect(() => keepBatch(name, sent, parts.current), [name, sent]);
 
   const end = () => {
     add(givenUp(parts.current));
@@ -81,16 +87,14 @@ export function useBatch() {
       cache.invalidateQueries({ queryKey });
     }
   };
-  const start = (agent: string, batch: Batch) => {
+  const start = (agent: string, text: string, batch: Batch) => {
     const outcomes = new Map<number, Outcome>();
-    const tasks: Part['tasks'] = [];
-    for (const [number, { task, problem }] of batch.lines.entries()) {
-      if (problem === undefined) tasks.push({ number, task: { ...task, agent } });
-      else outcomes.set(number, { kind: 'refused', message: problem });
+    for (const [number, { problem }] of batch.lines.entries()) {
+      if (problem !== undefined) outcomes.set(number, { kind: 'refused', message: problem });
     }
-    parts.current = partsOf(tasks);
+    parts.current = partsOf(tasksOf(batch, agent).filter(({ number }) => !outcomes.has(number)));
     const idle = { error: null, uncertain: false, waits: false, stops: false };
-    setSent({ agent, batch, outcomes, phase: 'sending', ...idle });
+    setSent({ agent, text, batch, outcomes, phase: 'sending', ...idle });
     run();
   };
   return {
