@@ -6,7 +6,7 @@ import { useShortcuts } from '../ui/shortcuts';
 import { Candidates } from './Candidates';
 import { isBudget, lengthOf, MAX_TEXT } from './draft';
 import { NewTaskBar } from './NewTaskBar';
-import { Options } from './Options';
+import { isAboutOptions, Options } from './Options';
 import { Quote } from './Quote';
 import { agentDetailQuery, quoteQuery } from './queries';
 import { StartBar, StartButton, StartError } from './Start';
@@ -37,6 +37,7 @@ export function NewTask() {
 
   const isReady = Boolean(
     agent &&
+      candidates.settled &&
       !agent.locked &&
       draft.text.trim() &&
       lengthOf(draft.text) <= MAX_TEXT &&
@@ -44,7 +45,10 @@ export function NewTask() {
   );
   const submit = (event?: FormEvent) => {
     event?.preventDefault();
-    if (agent && isReady && !start.isPending) start.mutate(requestOf(draft, agent.name));
+    if (!agent || !isReady || start.isPending) return;
+    start.mutate(requestOf(draft, agent.name), {
+      onError: (error) => setMore((open) => open || isAboutOptions(error)),
+    });
   };
   useSubmitKey(submit);
   const editName = () => {

@@ -5,6 +5,13 @@ import { isBudget, nameOf } from './draft';
 import { strings } from './strings';
 import type { Draft } from './useDraft';
 
+/** The fields of the options, as the service names them. */
+const FIELDS = ['name', 'description', 'priority', 'budgetCents', 'deadline'];
+
+/** Whether the service refused what was typed in the options. */
+export const isAboutOptions = (error: unknown): boolean =>
+  FIELDS.some((name) => fieldProblem(error, name) !== undefined);
+
 export function Options({
   draft,
   change,

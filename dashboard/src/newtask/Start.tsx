@@ -3,8 +3,9 @@ import { Link } from '@tanstack/react-router';
 import { TopUpLink } from '../money/TopUpLink';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
+import { FormError } from '../ui/FormError';
 import { Cents } from '../ui/Money';
-import { ErrorNotice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
 import { stopsOf } from './draft';
 import { strings } from './strings';
 
@@ -20,7 +21,7 @@ export function StartError({ error }: { error: unknown }) {
   if (!error) return null;
   const status = error instanceof APIError ? error.status : 0;
   return (
-    <ErrorNotice
+    <FormError
       error={error}
       actions={
         status === 402 ? (
@@ -66,7 +67,10 @@ export function StartBar({
   return (
     <div className="decide only-phone start-bar">
       {agent && quote && (
-        <p className="small">
+        <p className="small start-who">
+          <span className="strong clip block">
+            <SafeText>{agent.displayName}</SafeText>
+          </span>
           <span className="soft">{strings.atMostShort}</span>{' '}
           <strong>
             <Cents value={quote.budgetCents} />

@@ -16,6 +16,8 @@ export interface CandidateList {
   /** `found`: they fit the text. `none`: no agent does. `all`: there is no text yet. */
   kind: 'found' | 'none' | 'all';
   chosen: string | undefined;
+  /** Whether `chosen` belongs to this text. While somebody types, it fits an earlier one. */
+  settled: boolean;
   total: number;
   loading: boolean;
   error: unknown;
@@ -48,6 +50,7 @@ export function useCandidates(text: string, named: string | undefined): Candidat
     choices,
     kind,
     chosen: named ?? best?.agent.name,
+    settled: named !== undefined || (words === text.trim() && !found.isPlaceholderData),
     total: all.length,
     loading: found.isFetching,
     error: found.error ?? agents.error,
