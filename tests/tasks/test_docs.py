@@ -6,6 +6,9 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from rota.platform.canonical import canonical_json
 from rota.tasks.states import markdown_table, mermaid_diagram
@@ -76,3 +79,18 @@ async def test_the_examples_about_events_run_unchanged(board_a: Service, tmp_pat
     assert events == ["task.created", "task.started", "task.completed"]
     # One event after number 2, and three in the copy.
     assert printed.endswith("\n1\n3\n")
+
+
+def test_the_copy_of_events_continues_after_its_last_complete_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (DOCS / "events.md").read_text()
+    [code] = re.findall(r"^cat > follow.py <<'PYTHON'\n(.*?)^request = ", page, re.M | re.S)
+    complete = '{"sequence": 1, "data": "a\u2028b\x85c"}\n{"sequence": 2}\n'
+    copy = tmp_path / "events.jsonl"
+    copy.write_text(complete + '{"sequence": 3, "da')
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert found["last"] == 2
+    assert copy.read_text() == complete
