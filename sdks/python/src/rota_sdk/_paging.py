@@ -18,6 +18,9 @@ class Cursor(Protocol[T]):
     def query(self) -> dict[str, str]:
         """The parameters of the next page."""
 
+    def go_to(self, number: int) -> None:
+        """The next page is this one. The first is 1."""
+
     def take(self, page: Page[T]) -> list[T]:
         """The items of the page that are new, and moves on."""
 
@@ -32,6 +35,10 @@ class OnePage(Generic[T]):
 
     def query(self) -> dict[str, str]:
         return {}
+
+    def go_to(self, number: int) -> None:
+        if number != 1:
+            raise ValueError("This list has one page.")
 
     def take(self, page: Page[T]) -> list[T]:
         self.is_done = True
@@ -58,6 +65,11 @@ class Offsets(Generic[T]):
     def query(self) -> dict[str, str]:
         size = {"limit": str(self._size)} if self._size is not None else {}
         return {"offset": str(self._offset), **size}
+
+    def go_to(self, number: int) -> None:
+        if self._size is None:
+            raise ValueError("Pass page_size to the list to read a page by its number.")
+        self._offset = (number - 1) * self._size
 
     def take(self, page: Page[T]) -> list[T]:
         missing = max(0, (self._total or 0) - page.total)
@@ -87,6 +99,9 @@ class Numbers(Generic[T]):
         size = {"limit": str(self._size)} if self._size is not None else {}
         return {"page": str(self._page), **size}
 
+    def go_to(self, number: int) -> None:
+        self._page = number
+
     def take(self, page: Page[T]) -> list[T]:
         self._page += 1
         self._found += len(page.items)
@@ -106,6 +121,9 @@ class Sequences(Generic[T]):
     def query(self) -> dict[str, str]:
         size = {"limit": str(self._size)} if self._size is not None else {}
         return {"after": str(self._after), **size}
+
+    def go_to(self, number: int) -> None:
+        raise ValueError("Events have no numbered pages. Pass after to the list.")
 
     def take(self, page: Page[T]) -> list[T]:
         # `total` counts what comes after the cursor.

@@ -1,7 +1,7 @@
 """Verifies webhooks: that Rota sent them, to this receiver, just now.
 
 Signatures follow Standard Webhooks: `v1` with a shared secret (`whsec_…`), and `v1a` with a public
-key (`whpk_…`), which needs the extra `rota-sdk[webhooks]`.
+key (`whpk_…`), which needs the package cryptography: the extra `webhooks`.
 """
 
 import base64
@@ -117,7 +117,7 @@ def _is_signed_by(key: bytes, signature: bytes, signed: bytes) -> bool:
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError as error:
-        raise RotaError("Public keys need another package: install rota-sdk[webhooks].") from error
+        raise RotaError("Public keys need another package. Install cryptography.") from error
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(signature, signed)
     except InvalidSignature:

@@ -41,6 +41,14 @@ class AsyncPages(Generic[T]):
         """The first page, and how many items there are in total."""
         return await self._read(self._cursor())
 
+    async def page(self, number: int) -> Page[T]:
+        """One page of a list with `page_size`. The first is 1. A page after the last is empty."""
+        if number < 1:
+            raise ValueError("The first page is 1.")
+        cursor = self._cursor()
+        cursor.go_to(number)
+        return await self._read(cursor)
+
     async def _read(self, cursor: Cursor[T]) -> Page[T]:
         query = {**self._query, **cursor.query()}
         request = Request.of(self._operation, self._path, query)

@@ -42,6 +42,14 @@ class Pages(Generic[T]):
         """The first page, and how many items there are in total."""
         return self._read(self._cursor())
 
+    def page(self, number: int) -> Page[T]:
+        """One page of a list with `page_size`. The first is 1. A page after the last is empty."""
+        if number < 1:
+            raise ValueError("The first page is 1.")
+        cursor = self._cursor()
+        cursor.go_to(number)
+        return self._read(cursor)
+
     def _read(self, cursor: Cursor[T]) -> Page[T]:
         query = {**self._query, **cursor.query()}
         request = Request.of(self._operation, self._path, query)
