@@ -29,6 +29,7 @@ COMMANDS = (
     ("companies", "create", "Acme", "--owner", USER),
     ("companies", "set-member", ACCOUNT, USER),
     ("accounts", "set-tier", ACCOUNT, "basic"),
+    ("accounts", "end-sessions", ACCOUNT),
     ("keys", "create", "First"),
     ("keys", "list"),
     ("keys", "revoke", ids.to_wire("key", ids.new_uuid())),

@@ -100,15 +100,19 @@ async def delete_user(tx: AccountTransaction) -> int:
     return int(done.rpartition(" ")[2])
 
 
-async def listed(connection: ReadConnection, after: UUID, limit: int) -> list[ListedAccount]:
-    """Accounts in the order of their IDs. Needs a relay's transaction."""
+async def listed(
+    connection: ReadConnection, after: UUID, limit: int, name: str
+) -> list[ListedAccount]:
+    """Accounts with this text in their name, in the order of their IDs. Needs a relay's
+    transaction."""
     rows = await connection.fetch(
         """
         SELECT id, kind, name, tier, created_at, erased_at FROM accounts
-        WHERE id > $1 ORDER BY id LIMIT $2
+        WHERE id > $1 AND strpos(lower(name), lower($3)) > 0 ORDER BY id LIMIT $2
         """,
         after,
         limit,
+        name,
     )
     return [ListedAccount(**row) for row in rows]
 

@@ -13,6 +13,7 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.codes import Code, CodeExchange
 from rota.auth.compact import BadToken
+from rota.auth.erasure import revoke_sessions
 from rota.auth.errors import (
     AccountBeingCreated,
     CellsDiffer,
@@ -200,6 +201,19 @@ class Sessions:
     async def delete(self, caller: Caller, session_id: UUID | None) -> None:
         if session_id is None or not await self._revoke(caller.user_id, session_id):
             raise SessionNotFound
+
+    async def end_all(self, user_id: UUID) -> int:
+        """Ends the sessions of a user for a command of the operator. How many there were."""
+        async with self._db.write(user_id, user_id) as tx:
+            if await queries.personal_access(tx, user_id) is None:
+                raise accounts.AccountNotFound(user_id)
+            revoked = await revoke_sessions(tx)
+            for session_id in revoked:
+                data = {"sessionId": to_wire("sess", session_id), "by": None}
+                await self._record(tx, "session.revoked", data)
+        for session_id in revoked:
+            self._authenticator.forget_session(user_id, session_id)
+        return len(revoked)
 
     async def _revoke(self, user_id: UUID, session_id: UUID) -> bool:
         """Whether the session was active before."""

@@ -128,14 +128,17 @@ def set_tier(
 @accounts.command("list")
 def list_accounts(
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of rows.")] = 100,
+    name: Annotated[
+        str, typer.Option(help="Only accounts with this text in their name, in any case.")
+    ] = "",
 ) -> None:
     """List accounts, the oldest first.
 
-    Example: rota admin accounts list --limit 20
+    Example: rota admin accounts list --name fernhill
     """
     from rota.data.commands import list_command
 
-    with_composition(operator_settings(), lambda parts: list_command(parts.db, limit))
+    with_composition(operator_settings(), lambda parts: list_command(parts.db, limit, name))
 
 
 @accounts.command("show")
@@ -152,6 +155,23 @@ def show_account(
     with_composition(
         operator_settings(), lambda parts: show_command(parts.db, parts.erasures, account_id)
     )
+
+
+@accounts.command("end-sessions")
+def end_sessions(
+    account: Annotated[str, typer.Argument(help="The ID of a personal account (acct_…).")],
+    as_json: Json = False,
+) -> None:
+    """End all sessions of a user. The user has to sign in again. API keys keep working.
+
+    Example: rota admin accounts end-sessions acct_…
+    """
+    user_id = parse_id("acct", account)
+    ended = with_composition(operator_settings(), lambda parts: parts.sessions.end_all(user_id))
+    if as_json:
+        print_json({"account": account, "ended": ended})
+    else:
+        typer.echo(f"Sessions of {account} that ended: {ended}.")
 
 
 @accounts.command("export")

@@ -34,13 +34,13 @@ class KeyUsed(Conflict):
         )
 
 
-async def list_command(db: Database, limit: int) -> None:
-    """Prints accounts, the oldest first."""
+async def list_command(db: Database, limit: int, name: str) -> None:
+    """Prints accounts with this text in their name, the oldest first."""
     table = Table("Account", "Kind", "Name", "Tier", "Created", "State")
     last, left = UUID(int=0), limit
     while left:
         async with db.relay() as connection:
-            found = await accounts.listed(connection, last, min(PAGE, left))
+            found = await accounts.listed(connection, last, min(PAGE, left), name)
         for each in found:
             table.add_row(
                 ids.to_wire("acct", each.id),
