@@ -64,6 +64,21 @@ def test_a_webhook_is_accepted(key: dict[str, Any]) -> None:
     assert (event.type, event.sequence, event.account_id) == ("task.completed", 42, "acct_1")
 
 
+def test_a_test_of_a_receiver_can_sign_a_webhook() -> None:
+    for body in (BODY, BODY.decode()):
+        headers = webhooks.sign(body, secret=SECRET)
+        assert webhooks.verify(body, headers, webhook_id="wh_1", secret=SECRET).sequence == 42
+    published = webhooks.sign(
+        '{"test": 2432232314}',
+        secret="whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        message_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp=1614265330,
+    )
+    assert published["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    with pytest.raises(ValueError, match="is empty"):
+        webhooks.sign(BODY, secret="whsec_")
+
+
 def test_a_published_example_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The signature is the example in the documentation of the scheme."""
     monkeypatch.setattr(time, "time", lambda: 1614265330)

@@ -1,5 +1,5 @@
 /**
- * Verifies webhooks: that Rota sent them, to this receiver, just now.
+ * Verifies webhooks: that Rota sent them, to this receiver, just now. Signs them for tests.
  *
  * Signatures follow Standard Webhooks: `v1` with a shared secret (`whsec_…`), and `v1a` with a public
  * key (`whpk_…`).
@@ -69,6 +69,30 @@ export async function verify(
   return event;
 }
 
+export interface SignOptions {
+  /** The secret `whsec_…`. */
+  secret: string;
+  /** The ID of the event. Default: `evt_test`. */
+  messageId?: string;
+  /** In seconds. Default: now. */
+  timestamp?: number;
+}
+
+/** The headers of a webhook with this body, signed with `v1`. For tests of a receiver. */
+export async function sign(
+  body: string | Uint8Array,
+  { secret, messageId = 'evt_test', timestamp = Math.floor(Date.now() / 1_000) }: SignOptions,
+): Promise<Record<string, string>> {
+  const head = new TextEncoder().encode(`${messageId}.${timestamp}.`);
+  const key = await hmacKey(keyOf(secret, 'whsec_'), 'sign');
+  const signature = await crypto.subtle.sign('HMAC', key, joined(head, bytesOfBody(body)));
+  return {
+    'webhook-id': messageId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': `v1,${btoa(String.fromCharCode(...new Uint8Array(signature)))}`,
+  };
+}
+
 /** A framework that has parsed the body gives something else. */
 function bytesOfBody(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
@@ -127,9 +151,12 @@ async function isAnyRight(
 
 // `verify` compares in constant time.
 async function isSharedBy(secret: Bytes, signature: Bytes, signed: Bytes): Promise<boolean> {
+  return crypto.subtle.verify('HMAC', await hmacKey(secret, 'verify'), signature, signed);
+}
+
+function hmacKey(secret: Bytes, usage: 'sign' | 'verify'): Promise<CryptoKey> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', secret, algorithm, false, ['verify']);
-  return crypto.subtle.verify('HMAC', key, signature, signed);
+  return crypto.subtle.importKey('raw', secret, algorithm, false, [usage]);
 }
 
 async function isSignedBy(publicKey: Bytes, signature: Bytes, signed: Bytes): Promise<boolean> {

@@ -106,6 +106,21 @@ test('the body is read as the caller says', async () => {
   expect(event).toMatchObject({ sequence: 42, read: BODY.length });
 });
 
+test('a test of a receiver can sign a webhook', async () => {
+  for (const body of [BODY, new TextEncoder().encode(BODY)]) {
+    const headers = await webhooks.sign(body, { secret: SECRET });
+    const event = await webhooks.verify(body, headers, { webhookId: 'wh_1', secret: SECRET });
+    expect(event.sequence).toBe(42);
+  }
+  const published = await webhooks.sign('{"test": 2432232314}', {
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    messageId: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    timestamp: 1_614_265_330,
+  });
+  expect(published['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+  await expect(webhooks.sign(BODY, { secret: 'whsec_' })).rejects.toThrow(TypeError);
+});
+
 test('a published example is accepted', async () => {
   // The signature is the example in the documentation of the scheme.
   vi.spyOn(Date, 'now').mockReturnValue(1_614_265_330_000);

@@ -5,7 +5,6 @@ reach. The webhooks are signed as Standard Webhooks says, like those of the serv
 """
 
 import base64
-import hmac
 import json
 import os
 import secrets
@@ -85,7 +84,7 @@ def _sender(session: Session, forward_to: str | None) -> "Sender | None":
     given = os.environ.get(VARIABLE)
     text = given or PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
     try:
-        secret = base64.b64decode(text.removeprefix(PREFIX), validate=True)
+        base64.b64decode(text.removeprefix(PREFIX), validate=True)
     except ValueError:
         fail(f"{VARIABLE} is not base64 after {PREFIX}.", ExitCode.USAGE)
     if given is None:
@@ -94,19 +93,21 @@ def _sender(session: Session, forward_to: str | None) -> "Sender | None":
     account = session.client.me().account.id
     # Redirects are failures, as for the webhooks of the service.
     # A proxy of this machine's environment could not reach a program on the machine.
-    return Sender(forward_to, secret, account, httpx.Client(timeout=TIMEOUT_S, trust_env=False))
+    return Sender(forward_to, text, account, httpx.Client(timeout=TIMEOUT_S, trust_env=False))
 
 
 @dataclass(frozen=True)
 class Sender:
     url: str
-    secret: bytes
+    secret: str
     account_id: str
     http: "httpx.Client"
 
     def send(self, event: "Event") -> str:
         """Sends it until the program accepts it, a few times. Returns what happened."""
         import httpx
+
+        from rota_sdk import webhooks
 
         body = json.dumps(
             {**wire(event), "accountId": self.account_id, "webhookId": WEBHOOK_ID},
@@ -116,9 +117,9 @@ class Sender:
         outcome = ""
         for pause_s in (*PAUSES_S, None):
             try:
-                response = self.http.post(
-                    self.url, content=body, headers=self._headers(event, body)
-                )
+                signed = webhooks.sign(body, secret=self.secret, message_id=event.id)
+                headers = {"Content-Type": "application/json", **signed}
+                response = self.http.post(self.url, content=body, headers=headers)
                 outcome = str(response.status_code)
                 if response.is_success:
                     return outcome
@@ -127,14 +128,3 @@ class Sender:
             if pause_s is not None:
                 time.sleep(pause_s)
         return outcome
-
-    def _headers(self, event: "Event", body: bytes) -> dict[str, str]:
-        timestamp = str(int(time.time()))
-        signed = f"{event.id}.{timestamp}.".encode() + body
-        signature = base64.b64encode(hmac.digest(self.secret, signed, "sha256")).decode()
-        return {
-            "Content-Type": "application/json",
-            "webhook-id": event.id,
-            "webhook-timestamp": timestamp,
-            "webhook-signature": f"v1,{signature}",
-        }
