@@ -62,9 +62,13 @@ export function resolve(field: Field, edit: Edit | undefined): Resolved {
   return fromJson(text, field.required);
 }
 
-function withoutRows(field: Field, leftOut: number[]): Resolved {
+export function rowsWithout(field: Field, leftOut: number[]): Json[] {
   const rows = Array.isArray(field.proposed) ? field.proposed : [];
-  const kept = rows.filter((_, at) => !leftOut.includes(at));
+  return rows.filter((_, at) => !leftOut.includes(at));
+}
+
+function withoutRows(field: Field, leftOut: number[]): Resolved {
+  const kept = rowsWithout(field, leftOut);
   const least = field.kind.is === 'table' ? (field.kind.minItems ?? 0) : 0;
   return kept.length < least ? { problem: strings.problems.atLeast(least) } : { value: kept };
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Button } from '../../ui/Button';
 import { SafeText } from '../../ui/SafeText';
-import { resolve } from '../edits';
+import { prettyJson, resolve, rowsWithout } from '../edits';
 import { strings } from '../strings';
 import { JsonField } from './controls';
 import { kindWords } from './display';
@@ -22,6 +22,10 @@ export function TableField(props: FieldProps) {
     onEdit({
       leftOut: leftOut.includes(at) ? leftOut.filter((each) => each !== at) : [...leftOut, at],
     });
+  const editAsJson = () => {
+    if (leftOut.length) onEdit({ text: prettyJson(rowsWithout(field, leftOut)) });
+    setAsJson(true);
+  };
   return (
     <fieldset className={edit ? 'wide edited' : 'wide'}>
       <legend className="label">
@@ -40,7 +44,7 @@ export function TableField(props: FieldProps) {
         </YourChange>
       )}
       <div className="field-foot">
-        <Button look="quiet" size="s" icon="code" onClick={() => setAsJson(true)}>
+        <Button look="quiet" size="s" icon="code" onClick={editAsJson}>
           {strings.editAsJson}
         </Button>
       </div>
