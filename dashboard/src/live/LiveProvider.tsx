@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { type Connection, LiveEvents } from './stream';
-import { applyEvent, startOver } from './updates';
+import { applyEvent, readFailed, startOver } from './updates';
 
 const ConnectionContext = createContext<Connection>('connecting');
 
@@ -15,7 +15,10 @@ export function LiveProvider({ account, children }: { account: string; children:
       (event) => applyEvent(cache, event),
       (start) => startOver(cache, start),
     );
-    const unsubscribe = live.subscribe(() => setConnection(live.connection));
+    const unsubscribe = live.subscribe(() => {
+      setConnection(live.connection);
+      if (live.connection === 'live') readFailed(cache);
+    });
     return () => {
       unsubscribe();
       live.close();

@@ -2,7 +2,7 @@ import type { Event } from '@rota/sdk';
 import { focusManager, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test, vi } from 'vitest';
 import { keys } from '../api/keys';
-import { applyEvent } from './updates';
+import { applyEvent, readFailed } from './updates';
 
 const event = { id: 'evt_1', type: 'credits.changed', data: {} } as unknown as Event;
 
@@ -95,4 +95,33 @@ test('a changed policy makes old what says who can approve, and a rule only the 
   expect(parts.map(isOld)).toEqual([true, false, false]);
   applyEvent(cache, { ...event, type: 'policy.updated' });
   expect(parts.map(isOld)).toEqual([true, true, true]);
+});
+
+test.each(['mcp.changed', 'mcp.disconnected'])('%s makes an open review old', (type) => {
+  const cache = new QueryClient();
+  const isOld = (queryKey: readonly unknown[]) => cache.getQueryState(queryKey)?.isInvalidated;
+  const review = [...keys.task('task_1'), 'review'];
+  for (const queryKey of [review, keys.approvals, keys.rules]) cache.setQueryData(queryKey, {});
+  applyEvent(cache, { ...event, type } as Event);
+  expect([isOld(review), isOld(keys.approvals), isOld(keys.rules)]).toEqual([true, true, false]);
+});
+
+test('what could not be read during an outage is read again, and nothing else', async () => {
+  const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  let isDown = true;
+  const reads = { tasks: 0, plan: 0 };
+  const queryFn = (name: keyof typeof reads) => async () => {
+    reads[name] += 1;
+    if (isDown && name === 'tasks') throw new Error('down');
+    return name;
+  };
+  const observe = (name: keyof typeof reads) =>
+    new QueryObserver(cache, { queryKey: keys[name], queryFn: queryFn(name) }).subscribe(() => {});
+  const stops = [observe('tasks'), observe('plan')];
+  await vi.waitFor(() => expect(cache.getQueryState(keys.tasks)?.status).toBe('error'));
+  isDown = false;
+  readFailed(cache);
+  await vi.waitFor(() => expect(cache.getQueryData(keys.tasks)).toBe('tasks'));
+  expect(reads).toEqual({ tasks: 2, plan: 1 });
+  for (const stop of stops) stop();
 });

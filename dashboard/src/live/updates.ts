@@ -81,6 +81,8 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     const exact = cache.isMutating({ mutationKey: keys.disconnect }) > 0;
     refresh(cache, keys.servers, exact);
     old(keys.approvals);
+    // An open review says whether its tools are accepted.
+    old(['task']);
   } else if (subject === 'key') {
     old(keys.apiKeys);
   } else if (subject === 'session') {
@@ -104,6 +106,11 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     const exact = cache.isMutating({ mutationKey: keys.deleteWebhook }) > 0;
     refresh(cache, keys.webhooks, exact);
   }
+}
+
+/** Fetches again what could not be read, now that the service answers again. */
+export function readFailed(cache: QueryClient): void {
+  cache.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
 }
 
 /** Fetches what may have changed before the start of the stream: after a cut, that is everything. */

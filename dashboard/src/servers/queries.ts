@@ -34,4 +34,7 @@ export function showChange(
   cache.setQueryData(toolsQuery(id).queryKey, { tools, total: tools.length });
   cache.invalidateQueries({ queryKey: keys.servers, exact: true });
   cache.invalidateQueries({ queryKey: checksQuery(id).queryKey });
+  // Reviews say whether their tools are accepted.
+  cache.invalidateQueries({ queryKey: keys.approvals });
+  cache.invalidateQueries({ queryKey: ['task'] });
 }

@@ -30,7 +30,7 @@ export function TaskScreen() {
 
 function TaskPage({ id }: { id: string }) {
   const account = useAccount();
-  const { data, error } = useQuery(taskQuery(id));
+  const { data, error, refetch } = useQuery(taskQuery(id));
   const task = data?.task;
   const timeline = useTimelines(id, isMoving(task?.status));
   const [receiptError, setReceiptError] = useState<Error | null>(null);
@@ -59,6 +59,7 @@ function TaskPage({ id }: { id: string }) {
         {error && (
           <ErrorNotice
             error={error}
+            onRetry={refetch}
             actions={
               <Link className={buttonClass({})} to="/$account/tasks" params={{ account }}>
                 {strings.allTasks}

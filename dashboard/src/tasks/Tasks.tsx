@@ -71,7 +71,7 @@ export function Tasks() {
       <TaskFilters filter={filter} />
       {first.error && (
         <div className="page">
-          <ErrorNotice error={first.error} />
+          <ErrorNotice error={first.error} onRetry={first.refetch} />
         </div>
       )}
       {first.isPending && <Loading />}

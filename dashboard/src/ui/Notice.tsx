@@ -1,5 +1,6 @@
 import { APIError, errors } from '@rota/sdk';
 import type { ReactNode } from 'react';
+import { Button } from './Button';
 import { Icon, type IconName } from './Icon';
 import { SafeText } from './SafeText';
 
@@ -34,15 +35,40 @@ export function Notice({
 }
 
 /** The API's own message, what to do next, and the id that support will ask for. */
-export function ErrorNotice({ error, actions }: { error: unknown; actions?: ReactNode }) {
+export function ErrorNotice({
+  error,
+  actions,
+  onRetry,
+}: {
+  error: unknown;
+  actions?: ReactNode;
+  /** Reads again what could not be read. */
+  onRetry?: () => void;
+}) {
   const known = error instanceof APIError ? error : null;
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   // The message often names the problem of a field already.
   const fields = error instanceof errors.ValidationError ? error.fields : [];
   const problems = fields.filter((problem) => !message.includes(problem.message));
+  // To read it again helps only if the service did not answer as it should.
+  const retry = onRetry && (!known || known.status === 0 || known.status >= 500) && (
+    <Button icon="retry" onClick={() => onRetry()}>
+      Try again
+    </Button>
+  );
   return (
     <div role="alert">
-      <Notice tone="bad" actions={actions}>
+      <Notice
+        tone="bad"
+        actions={
+          (actions || retry) && (
+            <>
+              {actions}
+              {retry}
+            </>
+          )
+        }
+      >
         <p>
           <SafeText>{message}</SafeText>
         </p>
