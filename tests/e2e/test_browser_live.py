@@ -122,7 +122,14 @@ async def test_without_a_network_nothing_is_decided_now_or_later(tab: Tab, offic
     asked = tab.asked_for(lambda path: path.endswith(("/approve", "/reject")))
     assert [request.failure is not None for request in asked] == [True, True]
     tab.expect_error("status of 409")
-    stale = {"error": {"code": "STALE_REVIEW", "message": "The review has changed."}}
+    review = await office.runner.review(person, task)
+    stale = {
+        "error": {
+            "code": "CONFLICT",
+            "message": "The review has changed.",
+            "details": {"review": review},
+        }
+    }
     await tab.page.route("**/reject", lambda route: route.fulfill(status=409, json=stale))
     await tab.press("Reject", inside=tab.dialog)
     await expect(tab.dialog).to_have_count(0)

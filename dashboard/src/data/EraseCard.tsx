@@ -2,7 +2,6 @@ import { type Account, errors } from '@rota/sdk';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, whenSessionEnds } from '../api/client';
-import { forgetDrafts } from '../review/drafts';
 import { ConfirmDialog } from '../settings/ConfirmDialog';
 import { forgetKept } from '../shell/kept';
 import { useSignOut } from '../signin/useSignOut';
@@ -39,7 +38,6 @@ export function EraseCard({ account }: { account: Account }) {
             <Button
               look="primary"
               onClick={() => {
-                forgetDrafts();
                 forgetKept();
                 // There is no session that could be ended. A new page knows nothing of the account.
                 window.location.assign(account.kind === 'company' ? '/' : '/signin');

@@ -1,6 +1,8 @@
 import type { Approval } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { budgetLeft, definitionChanged, fingerprint } from '../review/data';
+import { serversQuery } from '../api/queries';
+import { budgetLeft, fingerprint, toolProblem } from '../review/data';
 import { useSeen } from '../review/useSeen';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -42,11 +44,14 @@ export function BulkDialog({
   const [reason, setReason] = useState('');
   const { results, running, decide } = useBulk();
   const [dropped, setDropped] = useState<ReadonlySet<string>>(new Set());
+  const servers = useQuery(serversQuery).data?.servers;
   const approves = how === 'approve';
   const words = decisionWords(how, frozen);
   const incomplete = frozen.filter((each) => each.truncated);
   const whole = frozen.filter((each) => !each.truncated);
-  const changed = approves ? whole.filter((each) => definitionChanged(each.review)) : [];
+  const changed = approves
+    ? whole.filter((each) => toolProblem(each.review, servers) !== null)
+    : [];
   const questions = approves ? whole.filter(asksSomething) : [];
   const listed = whole.filter((each) => !changed.includes(each) && !questions.includes(each));
   const chosen = listed.filter((each) => !dropped.has(each.task.id));

@@ -3,12 +3,13 @@ import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
+import { useCanApprove } from '../review/people';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
 import { Empty } from '../ui/Empty';
 import { Kbd } from '../ui/Kbd';
 import { Loading } from '../ui/Loading';
-import { ErrorNotice } from '../ui/Notice';
+import { ErrorNotice, Notice } from '../ui/Notice';
 import { useShortcuts } from '../ui/shortcuts';
 import { useWide } from '../ui/wide';
 import { BulkBar } from './BulkBar';
@@ -98,6 +99,10 @@ function KeyLine() {
   );
 }
 
+/** The card that has the focus. In a narrow window, no review is selected beside the list. */
+const focusedCard = (): string | undefined =>
+  document.activeElement?.closest<HTMLElement>('[data-task]')?.dataset.task;
+
 function focusCard(id: string): void {
   const card = document.querySelector<HTMLElement>(`[data-task="${CSS.escape(id)}"]`);
   card?.querySelector<HTMLElement>('.what a')?.focus({ preventScroll: true });
@@ -108,6 +113,7 @@ function focusCard(id: string): void {
 export function Inbox() {
   const inbox = useInbox();
   const wide = useWide();
+  const canDecide = useCanApprove();
   const [checked, setChecked] = useState<ReadonlySet<string>>(new Set());
   const [deciding, setDeciding] = useState<'approve' | 'reject' | null>(null);
   const { query, ordered, select, search } = inbox;
@@ -118,7 +124,7 @@ export function Inbox() {
     if (wide && !selected && first) select(first);
   });
   const isNew = useIsNew(query.isSuccess && inbox.all.length === 0);
-  const marked = ordered.filter((each) => checked.has(each.task.id));
+  const marked = canDecide ? ordered.filter((each) => checked.has(each.task.id)) : [];
   const check = (ids: string[], yes: boolean) =>
     setChecked((before) => {
       const next = new Set(before);
@@ -127,7 +133,7 @@ export function Inbox() {
     });
   const clear = () => setChecked(new Set());
   const move = (by: number) => {
-    const next = inbox.step(selected, by);
+    const next = inbox.step(wide ? selected : focusedCard(), by);
     if (!next) return;
     if (wide) select(next);
     focusCard(next);
@@ -135,7 +141,10 @@ export function Inbox() {
   useShortcuts({
     j: () => move(1),
     k: () => move(-1),
-    x: () => selected && check([selected], !checked.has(selected)),
+    x: () => {
+      const id = wide ? selected : focusedCard();
+      if (id && canDecide) check([id], !checked.has(id));
+    },
     ...(marked.length
       ? {
           a: () => setDeciding('approve'),
@@ -158,10 +167,15 @@ export function Inbox() {
         <ListBar inbox={inbox} />
         {query.error && (
           <div className="card-pad-s">
-            <ErrorNotice error={query.error} />
+            <ErrorNotice error={query.error} onRetry={query.refetch} />
           </div>
         )}
         {query.isPending && <Loading />}
+        {!canDecide && !wide && ordered.length > 0 && (
+          <div className="card-pad-s">
+            <Notice tone="wait">{strings.approversOnly}</Notice>
+          </div>
+        )}
         <WaitList
           inbox={inbox}
           selected={wide ? selected : undefined}

@@ -1,11 +1,11 @@
-import type { Agent, Approval } from '@rota/sdk';
+import type { Agent, Approval, ToolServer } from '@rota/sdk';
 import { Link, useNavigate } from '@tanstack/react-router';
 import {
   argumentsOf,
-  definitionChanged,
   failsAtDeadline,
   isQuestion,
   pendingItems,
+  toolProblem,
 } from '../review/data';
 import { agentOf } from '../review/people';
 import { useAccount } from '../shell/account';
@@ -83,17 +83,20 @@ export interface CardState {
   selected: boolean;
   checked: boolean;
   later: boolean;
-  onCheck: (yes: boolean) => void;
+  /** Absent: the person cannot decide, so there is nothing to select for. */
+  onCheck?: (yes: boolean) => void;
 }
 
 /** One thing that waits: what, who, how long, what it costs, and what happens without a decision. */
 export function WaitCard({
   approval,
   agents,
+  servers,
   state,
 }: {
   approval: Approval;
   agents: readonly Agent[] | undefined;
+  servers: readonly ToolServer[] | undefined;
   state: CardState;
 }) {
   const account = useAccount();
@@ -104,14 +107,18 @@ export function WaitCard({
   const summary = review.summary ?? task.name;
   const title = <SafeText>{summary}</SafeText>;
   const question = questionOf(approval);
+  const problem = toolProblem(review, servers);
+  const { onCheck } = state;
   return (
     <li className="wait-item" data-selected={state.selected || undefined} data-task={task.id}>
-      <Check
-        aria-label={strings.select(summary)}
-        checked={state.checked}
-        onChange={(event) => state.onCheck(event.target.checked)}
-        label=""
-      />
+      {onCheck && (
+        <Check
+          aria-label={strings.select(summary)}
+          checked={state.checked}
+          onChange={(event) => onCheck(event.target.checked)}
+          label=""
+        />
+      )}
       <AgentMark initials={agent.initials} rank={agent.rank} />
       <div>
         <p className="what">
@@ -145,10 +152,10 @@ export function WaitCard({
         <p className="small soft clip">
           <SafeText>{agent.displayName}</SafeText> · <SafeText>{task.name}</SafeText>
         </p>
-        {definitionChanged(review) && (
+        {problem && (
           <p>
             <Badge tone="wait" icon="alert">
-              {strings.definitionChanged}
+              {strings.toolProblem[problem]}
             </Badge>
           </p>
         )}

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Fragment } from 'react';
-import { agentsQuery } from '../api/queries';
+import { agentsQuery, serversQuery } from '../api/queries';
+import { useCanApprove } from '../review/people';
 import { Button } from '../ui/Button';
 import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
@@ -23,6 +24,8 @@ export function WaitList({
   onTogether: (ids: string[]) => void;
 }) {
   const agents = useQuery(agentsQuery).data;
+  const servers = useQuery(serversQuery).data?.servers;
+  const canDecide = useCanApprove();
   const later = !!inbox.search.later;
   return (
     <ol aria-label={later ? strings.listLater : strings.list}>
@@ -34,13 +37,15 @@ export function WaitList({
                 <strong>{strings.alike(group.approvals.length)}</strong>{' '}
                 <SafeText>{group.words}</SafeText>
               </span>
-              <Button
-                size="s"
-                className="push"
-                onClick={() => onTogether(group.approvals.map((each) => each.task.id))}
-              >
-                {strings.decideTogether}
-              </Button>
+              {canDecide && (
+                <Button
+                  size="s"
+                  className="push"
+                  onClick={() => onTogether(group.approvals.map((each) => each.task.id))}
+                >
+                  {strings.decideTogether}
+                </Button>
+              )}
             </li>
           )}
           {group.approvals.map((approval) => (
@@ -48,11 +53,12 @@ export function WaitList({
               key={approval.task.id}
               approval={approval}
               agents={agents}
+              servers={servers}
               state={{
                 selected: approval.task.id === selected,
                 checked: checked.has(approval.task.id),
                 later,
-                onCheck: (yes) => onCheck([approval.task.id], yes),
+                onCheck: canDecide ? (yes) => onCheck([approval.task.id], yes) : undefined,
               }}
             />
           ))}

@@ -20,7 +20,12 @@ export const strings = {
   failsIn: 'Fails in',
   backIn: 'Back in',
   expired: 'Time is up',
-  definitionChanged: 'Tool definition changed, accept it first',
+  toolProblem: {
+    changed: 'Tool definition changed, accept it first',
+    disconnected: 'Tool server disconnected, reject the call',
+  },
+  approversOnly:
+    'Only an approver can decide these. An owner or admin of the company can make you one.',
   alike: (count: number) => `${count} alike:`,
   kinds: {
     run: 'start a task',
@@ -65,7 +70,7 @@ export const strings = {
     read: 'Scroll to the end to reject',
     done: 'Rejected',
   },
-  leftOut: 'Not approved here, because the tool changed:',
+  leftOut: 'Not approved here, because the tool changed or its server was disconnected:',
   leftOutLong: 'Not decided here, because it is too long for a list. Open it to decide:',
   leftOutQuestions: 'Not approved here, because it needs an answer:',
   costs: (soFar: string, more: string | null) =>

@@ -104,7 +104,7 @@ export const strings = {
   held: 'Held by tasks',
   heldBy: (tasks: number) => (tasks ? `Held by ${plural(tasks, 'task')}` : 'Held by tasks'),
   nothingHeld:
-    'No task holds money now. While a task runs or waits, the budget of its agent is held; what it does not use comes back.',
+    'No task holds money now. While a task runs or waits, its budget is held; what it does not use comes back.',
   used: (amount: string | null) => (amount ? `${amount} spent` : 'Nothing spent'),
   showHolds: (total: number) => `Show all ${total}`,
   largestHolds: (shown: number) => `The ${shown} largest holds are shown.`,

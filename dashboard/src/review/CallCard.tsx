@@ -1,8 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
+import { serversQuery } from '../api/queries';
 import { Badge } from '../ui/Badge';
 import { Check, Field, TextArea } from '../ui/Field';
 import { SafeText } from '../ui/SafeText';
 import { AgentSays } from './AgentSays';
-import { argumentsOf, isQuestion } from './data';
+import { argumentsOf, isDisconnected, isQuestion } from './data';
 import { editedFields, resolve } from './edits';
 import { ArgumentsForm } from './fields/ArgumentsForm';
 import { useActorName } from './people';
@@ -14,6 +16,14 @@ export const toolName = (item: Call['item']): string =>
   item.server ? `${item.server}/${item.tool}` : (item.tool ?? '');
 
 export function DefinitionBadge({ item }: { item: Call['item'] }) {
+  const servers = useQuery(serversQuery).data?.servers;
+  if (isDisconnected(item, servers)) {
+    return (
+      <Badge tone="wait" icon="alert">
+        {strings.serverDisconnected}
+      </Badge>
+    );
+  }
   if (item.definitionAccepted === null || item.definitionAccepted === undefined) return null;
   return item.definitionAccepted ? (
     <Badge tone="good" icon="shield">
@@ -89,7 +99,7 @@ function Arguments({ call, named }: { call: Call; named: boolean }) {
             </>
           )}
           {count > 0 && (
-            <button type="button" className="undo" onClick={state.undoAll}>
+            <button type="button" className="undo" onClick={() => state.undoAll(item.id)}>
               {strings.undoAll}
             </button>
           )}

@@ -43,7 +43,8 @@ function useEarly(key: string) {
 
 /** The decision. On a phone it takes the place of the tab bar. */
 export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?: boolean }) {
-  const { data, state, page, blocked, unread, readOn, busy, onApprove, onReject } = useReviewView();
+  const view = useReviewView();
+  const { data, state, page, canDecide, blocked, unread, readOn, busy, onApprove, onReject } = view;
   const words = useApproveWords();
   const later = useRef<HTMLSpanElement>(null);
   const { early, pressA } = useEarly(fingerprint(data.review));
@@ -62,7 +63,11 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
         },
   );
   return (
-    <fieldset className={page ? 'decide decide-bar' : 'decide'} aria-label={strings.decision}>
+    <fieldset
+      className={page ? 'decide decide-bar' : 'decide'}
+      aria-label={strings.decision}
+      disabled={!canDecide}
+    >
       <Button
         look="primary"
         size={size}

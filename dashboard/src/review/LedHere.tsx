@@ -80,7 +80,7 @@ export function LedHere() {
       ))}
       <li className="step" aria-current="step">
         <Shape shape="waiting" />
-        <span>{strings.waitingForYou}</span>
+        <span>{strings.waitingHere}</span>
         <span className="faint small">
           {data.review.requestedAt && <Span from={data.review.requestedAt} />}
         </span>

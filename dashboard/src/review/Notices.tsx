@@ -1,8 +1,9 @@
-import { APIError, errors } from '@rota/sdk';
+import { errors, StaleReviewError } from '@rota/sdk';
 import { useEffect, useRef } from 'react';
 import { useConnection } from '../live/LiveProvider';
 import { Button } from '../ui/Button';
-import { ErrorNotice, Notice } from '../ui/Notice';
+import { FormError } from '../ui/FormError';
+import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { endOf, useActorName } from './people';
 import { useReviewView } from './ReviewContext';
@@ -51,7 +52,8 @@ function Replaced() {
     <div role="alert" ref={ref}>
       <Notice tone="wait" title={replaced.refused ? strings.refusedTitle : strings.changedTitle}>
         <p>
-          {strings.refusedText} {replaced.edits === 'kept' && strings.editsKept(state.editCount)}
+          {strings.refusedText}{' '}
+          {replaced.edits === 'kept' && state.editCount > 0 && strings.editsKept(state.editCount)}
           {replaced.edits === 'dropped' && strings.editsDropped}
         </p>
       </Notice>
@@ -66,6 +68,15 @@ function Offline() {
         {strings.offlineText}
       </Notice>
     </div>
+  );
+}
+
+/** Says who can decide instead of this person. */
+function ApproversOnly() {
+  return (
+    <Notice tone="wait" title={strings.approversTitle}>
+      {strings.approversText}
+    </Notice>
   );
 }
 
@@ -88,19 +99,19 @@ function NeedsSecondPerson() {
 
 /** What a person must know before anything else. */
 export function Notices() {
-  const { state, shaped } = useReviewView();
+  const { state, shaped, canDecide } = useReviewView();
   const offline = useConnection() === 'offline';
   const error = state.approval.error ?? state.rejection.error;
   // A refused decision is explained by the review that waits now.
   const explained =
-    (error instanceof APIError && error.status === 409 && state.replaced?.refused) ||
+    (error instanceof StaleReviewError && state.replaced?.refused) ||
     (error instanceof errors.SecondPersonRequiredError && shaped.length > 0);
   return (
     <>
       {state.changed ? <Changed /> : <Replaced />}
-      <NeedsSecondPerson />
+      {canDecide ? <NeedsSecondPerson /> : <ApproversOnly />}
       {offline && <Offline />}
-      {error && !explained && <ErrorNotice error={error} />}
+      {error && !explained && <FormError error={error} />}
     </>
   );
 }

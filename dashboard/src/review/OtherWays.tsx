@@ -1,10 +1,10 @@
 import type { ReviewItem } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import { meQuery } from '../api/queries';
+import { serversQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
 import { toolName } from './CallCard';
-import { isQuestion } from './data';
+import { isDisconnected, isQuestion } from './data';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
@@ -38,15 +38,15 @@ function Way({
 }
 
 export function OtherWays() {
-  const { data, state, onReject } = useReviewView();
-  const canApprove = useQuery(meQuery).data?.account.approver ?? false;
+  const { data, state, canDecide, onReject } = useReviewView();
   const agent = useAgent(data.task.assignedAgent).displayName;
   const [allowing, setAllowing] = useState<ReviewItem | null>(null);
-  const canContinue = data.review.gate !== 'run';
+  const canContinue = canDecide && data.review.gate !== 'run';
+  const servers = useQuery(serversQuery).data?.servers;
   // Rules are only about calls of tool servers.
-  const calls = state.calls
+  const calls = (canDecide ? state.calls : [])
     .map((call) => call.item)
-    .filter((item) => canApprove && item.serverId && !isQuestion(item));
+    .filter((item) => item.serverId && !isQuestion(item) && !isDisconnected(item, servers));
   if (!canContinue && !state.editCount) return null;
   return (
     <section aria-labelledby="other" className="stack-4">
@@ -57,14 +57,14 @@ export function OtherWays() {
             icon="undo"
             name={strings.asProposed}
             hint={strings.asProposedHint(state.editCount)}
-            onSelect={state.undoAll}
+            onSelect={state.discardEdits}
           />
         )}
         {canContinue && (
           <Way
             icon="go"
             name={strings.rejectContinue}
-            hint={strings.rejectContinueHint}
+            hint={strings.rejectContinueHint(data.review.gate)}
             onSelect={() => onReject('continue')}
           />
         )}

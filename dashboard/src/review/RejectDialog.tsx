@@ -27,7 +27,8 @@ export function RejectDialog({
 }) {
   const { data, state, busy } = useReviewView();
   const [resume, setResume] = useState(then === 'continue');
-  const canContinue = data.review.gate !== 'run';
+  const { gate } = data.review;
+  const canContinue = gate !== 'run';
   const left = budgetLeft(data.task);
   const tooLong = Array.from(reason).length > MAX_REASON;
   const submit = () => {
@@ -92,9 +93,11 @@ export function RejectDialog({
             onChange={() => setResume(true)}
             label={
               <>
-                {strings.continueWithout}
+                {strings.continueWithout(gate, state.calls.length)}
                 <span className="soft small block">
-                  {left === null ? strings.continueHint : strings.continueHintMoney(usd(left))}
+                  {left === null
+                    ? strings.continueHint(gate)
+                    : strings.continueHintMoney(usd(left))}
                 </span>
               </>
             }

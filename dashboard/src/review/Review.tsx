@@ -1,16 +1,16 @@
-import { type DecisionResponse, errors, type Shaping } from '@rota/sdk';
+import { type DecisionResponse, type Shaping, StaleReviewError, type ToolServer } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { meQuery } from '../api/queries';
+import { meQuery, serversQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { useNow } from '../ui/Time';
 import { toast } from '../ui/toast';
 import { arrivesAlone } from './arrival';
-import { definitionChanged, fingerprint, isQuestion, type ReviewData } from './data';
-import { useAgent } from './people';
+import { fingerprint, isQuestion, type ReviewData, toolProblem } from './data';
+import { useAgent, useCanApprove } from './people';
 import { RejectDialog } from './RejectDialog';
 import { ReviewContext } from './ReviewContext';
 import { hiddenInReview } from './Subject';
@@ -23,18 +23,18 @@ function blockedBy(
   state: ReviewState,
   { review }: ReviewData,
   shaped: Shaping[],
+  servers: readonly ToolServer[] | undefined,
   now: number,
 ): string | null {
-  if (state.changed) return strings.why.changed;
+  if (state.changed) return strings.why.replaced;
   if (review.expiresAt && Date.parse(review.expiresAt) <= now) return strings.why.expired;
   const calls = state.calls.filter((call) => call.chosen);
   if (review.gate === 'tool' && !calls.length) return strings.why.nothing;
   if (calls.some((call) => isQuestion(call.item) && !Object.keys(call.edits).length)) {
     return strings.why.answer;
   }
-  if (definitionChanged({ ...review, items: calls.map((call) => call.item) })) {
-    return strings.why.definition;
-  }
+  const problem = toolProblem({ ...review, items: calls.map((call) => call.item) }, servers);
+  if (problem) return strings.why[problem];
   if (state.problems) return strings.why.problems(state.problems);
   // Edits go to a second person, whoever makes them.
   return shaped.length && !state.editCount ? strings.why.secondPerson : null;
@@ -75,7 +75,11 @@ export function Review({
   const told = useTold();
   const me = useQuery(meQuery).data?.user.id;
   const chosen = state.calls.filter((call) => call.chosen).map((call) => call.item);
-  const shaped = shapedHow(data.review, chosen, me);
+  const canDecide = useCanApprove();
+  const shaped = canDecide ? shapedHow(data.review, chosen, me) : [];
+  const servers = useQuery(serversQuery).data?.servers;
+  const now = useNow();
+  const blocked = canDecide ? blockedBy(state, data, shaped, servers, now) : strings.why.approver;
   const busy = state.approval.isPending || state.rejection.isPending;
   const { gate } = data.review;
   const words =
@@ -104,12 +108,15 @@ export function Review({
         onSuccess: ({ task }) => {
           setDialog(null);
           setReason('');
-          told(resume ? strings.rejectedContinue(agent) : strings.rejected, task.id);
+          told(
+            resume ? strings.rejectedContinue(agent, gate, state.calls.length) : strings.rejected,
+            task.id,
+          );
           arrivesAlone();
           onDone();
         },
         // The review that waits now has to be seen first. The reason stays for it.
-        onError: (error) => error instanceof errors.ConflictError && setDialog(null),
+        onError: (error) => error instanceof StaleReviewError && setDialog(null),
       },
     );
   const view = {
@@ -117,13 +124,15 @@ export function Review({
     data,
     page,
     content,
-    blocked: blockedBy(state, data, shaped, useNow()),
+    canDecide,
+    blocked,
     shaped,
     unread: !seen,
     readOn,
     busy,
     onApprove: () => (hiddenInReview(data) ? setDialog('hidden') : approve()),
     onReject: (then: 'stop' | 'continue') => {
+      if (!canDecide) return;
       state.rejection.reset();
       setDialog(then);
     },
@@ -138,7 +147,7 @@ export function Review({
           actions={
             <>
               <Button onClick={() => setDialog(null)}>{strings.backButton}</Button>
-              <Button look="primary" disabled={!!view.blocked} onClick={approve}>
+              <Button look="primary" disabled={!!blocked} onClick={approve}>
                 {gate === 'output' ? strings.accept : strings.approve}
               </Button>
             </>

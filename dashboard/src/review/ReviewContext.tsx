@@ -11,6 +11,8 @@ export interface ReviewView {
   page: boolean;
   /** Goes around everything that is decided. */
   content: RefObject<HTMLDivElement | null>;
+  /** Whether the person is an approver. All others can only read. */
+  canDecide: boolean;
   /** Why this cannot be approved now. */
   blocked: string | null;
   /** How the person shaped what a second person has to approve. */

@@ -69,7 +69,7 @@ export function ReviewPane({
   if (!data) {
     return query.error ? (
       <div className="review">
-        <ErrorNotice error={query.error} />
+        <ErrorNotice error={query.error} onRetry={query.refetch} />
       </div>
     ) : (
       <Loading />

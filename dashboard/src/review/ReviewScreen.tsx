@@ -95,7 +95,7 @@ function Page({ id }: { id: string }) {
         <Bar name={strings.title} id={id} />
         {query.error ? (
           <div className="page page-narrow">
-            <ErrorNotice error={query.error} />
+            <ErrorNotice error={query.error} onRetry={query.refetch} />
           </div>
         ) : (
           <Loading />

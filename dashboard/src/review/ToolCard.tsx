@@ -1,10 +1,13 @@
 import type { ReviewItem } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { serversQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { Badge } from '../ui/Badge';
 import { SafeText } from '../ui/SafeText';
 import { Day } from '../ui/Time';
 import { DefinitionBadge } from './CallCard';
+import { isDisconnected } from './data';
 import { useActorName } from './people';
 import { strings } from './strings';
 
@@ -32,12 +35,14 @@ function Effects({ annotations }: { annotations: ReviewItem['annotations'] }) {
 function Acceptance({ item }: { item: ReviewItem }) {
   const account = useAccount();
   const nameOf = useActorName();
+  const servers = useQuery(serversQuery).data?.servers;
   if (!item.serverId) return <p className="faint">{strings.builtIn}</p>;
   const link = (words: string) => (
     <Link className="link" to="/$account/servers/$id" params={{ account, id: item.serverId ?? '' }}>
       {words}
     </Link>
   );
+  if (isDisconnected(item, servers)) return <p>{strings.disconnected}</p>;
   if (item.definitionAccepted === false) {
     return (
       <p>

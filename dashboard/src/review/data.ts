@@ -8,6 +8,7 @@ import type {
   ReviewItem,
   ReviewRef,
   Task,
+  ToolServer,
 } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { queryClient } from '../api/cache';
@@ -82,9 +83,22 @@ export const pendingItems = (review: Review): ReviewItem[] =>
 
 export const argumentsOf = (item: ReviewItem): JsonObject => (item.arguments ?? {}) as JsonObject;
 
-/** Whether a tool of this review was changed by its server since it was accepted. */
-export const definitionChanged = (review: Review): boolean =>
-  pendingItems(review).some((item) => item.definitionAccepted === false);
+/** Whether the server of this call was disconnected. All connected ones are in `servers`. */
+export const isDisconnected = (
+  item: ReviewItem,
+  servers: readonly ToolServer[] | undefined,
+): boolean =>
+  !!item.serverId && !!servers && !servers.some((server) => server.id === item.serverId);
+
+/** Why what waits in this review cannot be approved: a changed tool, or a server that is gone. */
+export function toolProblem(
+  review: Review,
+  servers: readonly ToolServer[] | undefined,
+): 'disconnected' | 'changed' | null {
+  const items = pendingItems(review);
+  if (items.some((item) => isDisconnected(item, servers))) return 'disconnected';
+  return items.some((item) => item.definitionAccepted === false) ? 'changed' : null;
+}
 
 /** Whether the agent asks the person something, instead of calling a tool. */
 export const isQuestion = (item: ReviewItem): boolean => item.tool === 'ask_person' && !item.server;

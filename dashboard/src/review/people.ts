@@ -18,6 +18,9 @@ export function agentOf(agents: readonly Agent[] | undefined, name: string | nul
   return { displayName: name, initials: letters.join('').slice(0, 2).toUpperCase(), rank: 3 };
 }
 
+/** Whether the caller can decide reviews and make rules in this account. */
+export const useCanApprove = (): boolean => useQuery(meQuery).data?.account.approver ?? false;
+
 export const useAgent = (name: string | null): KnownAgent =>
   agentOf(useQuery(agentsQuery).data, name);
 

@@ -1,4 +1,4 @@
-import type { Shaping } from '@rota/sdk';
+import type { Gate, Shaping } from '@rota/sdk';
 import { plural } from '../ui/format';
 import { shared } from './sharedStrings';
 
@@ -158,12 +158,13 @@ export const strings = {
   on: 'on',
   definitionAccepted: 'Definition accepted',
   definitionChanged: 'Definition changed',
-  acceptFirst: 'Tool definition changed, accept it first',
   sameAs: 'Same definition as accepted by',
   sameAsUnknown: 'Same definition as accepted',
   acceptedOn: 'on',
   changedSince:
     'The server now offers this tool with a different definition. Review the change and accept it first.',
+  serverDisconnected: 'Server disconnected',
+  disconnected: 'This tool server was disconnected. Reject the call, or reject and continue.',
   showServer: 'Show the tool server',
   lookAtChange: 'Review the change',
   sentTo: 'Sent to',
@@ -179,7 +180,7 @@ export const strings = {
   steps: (steps: number) => plural(steps, 'step'),
   timeline: 'Timeline',
   earlier: (steps: number) => `${plural(steps, 'earlier step')}`,
-  waitingForYou: 'Waiting for you',
+  waitingHere: 'Waiting for a decision',
   modelStep: 'Model call',
   summaryStep: 'Summarized its work so far',
   failedStep: (name: string) => `${name} (failed)`,
@@ -221,14 +222,18 @@ export const strings = {
     unread: 'Scroll to the end to approve',
     unreadOutput: 'Scroll to the end to accept',
     early: 'This is the next review. Check it, then press A.',
-    changed: 'Check the new review first.',
+    replaced: 'Check the new review first.',
     problems: (fields: number) => `Correct ${plural(fields, 'field')} first.`,
-    definition: 'Accept the changed tool first.',
+    approver: 'Only an approver can decide this.',
+    changed: 'Accept the changed tool first.',
+    disconnected: 'Its tool server was disconnected, so it can only be rejected.',
     answer: 'Enter an answer first.',
     nothing: 'Choose at least one call.',
     expired: 'The time to decide has passed.',
     secondPerson: 'A second person has to approve this.',
   },
+  approversTitle: 'Only an approver can decide this',
+  approversText: 'You can read it. An owner or admin of the company can make you an approver.',
   secondPerson: {
     title: 'A second person has to approve this',
     because: {
@@ -254,7 +259,13 @@ export const strings = {
   asProposedHint: (edits: number) =>
     `Removes your ${plural(edits, 'edit')}, so that you approve what was proposed.`,
   rejectContinue: 'Reject and continue',
-  rejectContinueHint: 'The agent gets your reason and tries another way.',
+  rejectContinueHint: (gate: Gate | null) =>
+    ({
+      run: '',
+      tool: 'The agent gets your reason and tries another way.',
+      output: 'The agent gets your reason and works on the result again.',
+      client: 'The task continues. Your client can read your reason.',
+    })[gate ?? 'client'],
 
   rejectTitle: 'Reject this?',
   rejectContinueTitle: 'Reject and continue',
@@ -267,8 +278,15 @@ export const strings = {
   stopHint: 'The task is cancelled.',
   stopHintMoney: (amount: string) =>
     `The task is cancelled. The rest of its hold, at most ${amount}, is released.`,
-  continueWithout: 'Continue without this call',
-  continueHint: 'The agent gets your reason.',
+  continueWithout: (gate: Gate | null, calls: number) =>
+    ({
+      run: '',
+      tool: calls === 1 ? 'Continue without this call' : 'Continue without these calls',
+      output: 'Continue with another result',
+      client: 'Continue the task',
+    })[gate ?? 'client'],
+  continueHint: (gate: Gate | null) =>
+    gate ? 'The agent gets your reason.' : 'Your client can read your reason.',
   continueHintMoney: (amount: string) =>
     `The agent gets your reason. Costs at most ${amount} more.`,
   backButton: 'Cancel',
@@ -290,16 +308,22 @@ export const strings = {
   approvedOutput: 'Accepted. The task is completed.',
   approvedPart: (left: number) => `Approved. ${plural(left, 'call')} still to decide.`,
   rejected: 'Rejected. The task is cancelled.',
-  rejectedContinue: (who: string) => `Rejected. ${who} continues without it.`,
+  rejectedContinue: (who: string, gate: Gate | null, calls: number) =>
+    ({
+      run: '',
+      tool: `Rejected. ${who} continues without ${calls === 1 ? 'it' : 'them'}.`,
+      output: `Rejected. ${who} works on the result again.`,
+      client: 'Rejected. The task continues.',
+    })[gate ?? 'client'],
   theTask: 'The task',
   viewTask: 'View task',
 
   offlineTitle: 'No connection',
   offlineText: 'You can read this. Nothing can be decided until the connection is back.',
   changedTitle: 'This review changed while you had it open',
-  changedText: 'Nothing was approved. Check the new review before you decide.',
+  changedText: 'Nothing was sent. Check the new review before you decide.',
   showNew: 'Show the new review',
-  refusedTitle: 'This review changed; nothing was approved',
+  refusedTitle: 'This review changed; your decision was not applied',
   refusedText: 'The pending review is shown now.',
   editsKept: (edits: number) =>
     `${plural(edits, 'edit')} ${edits === 1 ? 'was' : 'were'} kept where the fields still exist. Approve again if this is right.`,

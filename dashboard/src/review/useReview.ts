@@ -1,4 +1,10 @@
-import { type ApproveParams, errors, type Review, type ReviewItem } from '@rota/sdk';
+import {
+  type ApproveParams,
+  errors,
+  type Review,
+  type ReviewItem,
+  StaleReviewError,
+} from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { newIdempotencyKey } from '../api/client';
@@ -73,6 +79,13 @@ export function adopt(draft: Draft, next: ReviewData, refused: boolean): Draft {
   };
 }
 
+/** Answers to questions are no edits. */
+export function withoutEdits(draft: Draft): Draft {
+  const questions = draft.shown.review.items.filter(isQuestion).map((item) => item.id);
+  const answers = Object.entries(draft.edits).filter(([item]) => questions.includes(item));
+  return { ...draft, edits: Object.fromEntries(answers) };
+}
+
 /** A draft that was kept while the person was elsewhere. Meanwhile something else may wait. */
 export function returned(kept: Draft | null, latest: ReviewData | undefined): Draft | null {
   if (!kept || !latest || fingerprint(kept.shown.review) === fingerprint(latest.review))
@@ -80,12 +93,17 @@ export function returned(kept: Draft | null, latest: ReviewData | undefined): Dr
   return latest.review.state === 'pending' ? adopt(kept, latest, false) : null;
 }
 
-/** What is on screen. In a review that had ended, nothing was being decided: it makes way. */
+/**
+ * What is on screen. A review that had ended, or that was approved meanwhile, makes way. One that
+ * was rejected can come back with another proposal, so its edits stay.
+ */
 export function draftFor(stored: Draft | null, latest: ReviewData | undefined): Draft | null {
   if (!latest) return stored;
   if (!stored) return fresh(latest);
-  const ended = stored.shown.review.state !== 'pending';
-  return ended && latest.review.state === 'pending' ? fresh(latest) : stored;
+  const ended = stored.shown.review.state !== 'pending' && latest.review.state === 'pending';
+  const approved =
+    latest.review.state === 'approved' && stored.shown.review.number === latest.review.number;
+  return ended || (approved && stored.shown.review.state === 'pending') ? fresh(latest) : stored;
 }
 
 /**
@@ -132,7 +150,12 @@ export function useReview(id: string) {
     setDraft((before) => (before ? update(before) : before));
   const showLatest = async (refused: boolean) => {
     const next = await cache.fetchQuery({ ...reviewQuery(id), staleTime: 0 });
-    change((before) => (next.review.state === 'pending' ? adopt(before, next, refused) : before));
+    change((before) =>
+      next.review.state !== 'pending' ||
+      fingerprint(next.review) === fingerprint(before.shown.review)
+        ? before
+        : adopt(before, next, refused),
+    );
   };
 
   const key = useRef({ body: '', key: '' });
@@ -157,9 +180,11 @@ export function useReview(id: string) {
     cache.invalidateQueries({ queryKey: approvalsQuery.queryKey });
   };
   const refuse = (error: Error) => {
-    if (error instanceof errors.ConflictError) return showLatest(true);
+    if (error instanceof StaleReviewError) return showLatest(true);
     // The review says why by now.
-    if (error instanceof errors.SecondPersonRequiredError) return query.refetch();
+    const isOld =
+      error instanceof errors.ConflictError || error instanceof errors.SecondPersonRequiredError;
+    if (isOld) return query.refetch();
   };
   const approval = useMutation({
     mutationFn: () => {
@@ -199,7 +224,11 @@ export function useReview(id: string) {
         ...before,
         edits: { ...before.edits, [item]: withEdit(before.edits[item] ?? {}, field, edit) },
       })),
-    undoAll: () => change((before) => ({ ...before, edits: {} })),
+    /** Undoes the edits of one call. */
+    undoAll: (item: string) =>
+      change((before) => ({ ...before, edits: { ...before.edits, [item]: {} } })),
+    /** Undoes the edits of all calls. Answers to questions are no edits, and stay. */
+    discardEdits: () => change(withoutEdits),
     choose: (item: string, yes: boolean) =>
       change((before) => ({
         ...before,

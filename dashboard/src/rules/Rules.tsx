@@ -1,9 +1,9 @@
 import type { Rule } from '@rota/sdk';
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { keys } from '../api/keys';
-import { meQuery } from '../api/queries';
 import { More } from '../members/More';
+import { useCanApprove } from '../review/people';
 import { ConfirmDialog } from '../settings/ConfirmDialog';
 import { SectionHead } from '../settings/SectionHead';
 import { Button } from '../ui/Button';
@@ -18,7 +18,7 @@ import { strings } from './strings';
 
 /** The standing rules of the account. Approvers make and revoke them. */
 export function Rules() {
-  const canApprove = useQuery(meQuery).data?.account.approver ?? false;
+  const canApprove = useCanApprove();
   const found = useInfiniteQuery(rulesQuery);
   const [creating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<Rule | null>(null);

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useMatchRoute } from '@tanstack/react-router';
 import type { ComponentType } from 'react';
-import { approvalsQuery, runningQuery, serversQuery } from '../api/queries';
+import { runningQuery, serversQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
 import { Logo } from '../ui/Logo';
 import { AvailableMoney } from './AvailableMoney';
-import { isWaitingNow } from './counts';
+import { useWaitingCount } from './counts';
 import { PersonMenu } from './PersonMenu';
 import { strings } from './strings';
 
@@ -28,7 +28,7 @@ interface Place {
 }
 
 function InboxCount() {
-  const waiting = useQuery(approvalsQuery).data?.approvals.filter(isWaitingNow).length;
+  const waiting = useWaitingCount();
   if (!waiting) return null;
   return (
     <span className="count count-on">

@@ -1,5 +1,12 @@
-import type { Approval } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { approvalsQuery } from '../api/queries';
+import { isSnoozed } from '../inbox/groups';
+import { useCanApprove } from '../review/people';
+import { useNow } from '../ui/Time';
 
-/** Whether it waits for a decision now, and was not put off until later. */
-export const isWaitingNow = ({ snoozedUntil }: Approval): boolean =>
-  !snoozedUntil || Date.parse(snoozedUntil) <= Date.now();
+/** How many reviews wait for the caller now. Nothing waits for those who cannot approve. */
+export function useWaitingCount(): number {
+  const approvals = useQuery(approvalsQuery).data?.approvals ?? [];
+  const now = useNow();
+  return useCanApprove() ? approvals.filter((each) => !isSnoozed(each, now)).length : 0;
+}

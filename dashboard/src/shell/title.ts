@@ -6,7 +6,7 @@ import { useEffect } from 'react';
 import { keys } from '../api/keys';
 import { agentsQuery, approvalsQuery, serversQuery } from '../api/queries';
 import { visible } from '../ui/SafeText';
-import { isWaitingNow } from './counts';
+import { useWaitingCount } from './counts';
 import { strings } from './strings';
 
 const PRODUCT = 'Rota';
@@ -35,6 +35,7 @@ const places: Record<string, string> = {
 function useName(): string {
   const match = useMatches({ select: (matches) => matches.at(-1) });
   const { id = '', name = '' } = (match?.params ?? {}) as { id?: string; name?: string };
+  const waiting = useWaitingCount();
   const approvals = useQuery(approvalsQuery).data?.approvals;
   // These are read by the screens. Here they are only watched.
   const task = useQuery<GetTaskResponse>({ queryKey: keys.task(id), enabled: false }).data?.task;
@@ -42,7 +43,7 @@ function useName(): string {
   const servers = useQuery(serversQuery).data?.servers;
   switch (match?.routeId) {
     case '/$account/':
-      return titled(strings.inbox, undefined, approvals?.filter(isWaitingNow).length);
+      return titled(strings.inbox, undefined, waiting);
     case '/$account/reviews/$id': {
       const found = approvals?.find((approval) => approval.task.id === id);
       const about = found?.review.summary ?? found?.task.name;

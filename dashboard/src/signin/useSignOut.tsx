@@ -4,7 +4,6 @@ import { useNavigate } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import { api } from '../api/client';
 import { keys } from '../api/keys';
-import { forgetDrafts } from '../review/drafts';
 import { forgetKept } from '../shell/kept';
 import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
@@ -24,7 +23,6 @@ export function useLeave() {
       cache.getMutationCache().clear();
       // Who has not signed out continues with what they typed after the next sign-in.
       if (wasSignedIn()) return;
-      forgetDrafts();
       forgetKept();
     },
     [cache, navigate],

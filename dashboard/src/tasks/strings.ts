@@ -51,11 +51,12 @@ export const strings = {
   retryManyTitle: (number: number) => `Retry ${plural(number, 'task')}?`,
   cancelManyText:
     'They stop at once. What was used is charged, and the rest of each hold goes back to your balance. A cancelled task cannot be started again.',
-  retryManyText: 'Each retry holds the budget of its agent again.',
+  retryManyText: 'Each retry holds the budget of its task again.',
   fromFailure: 'From the failed step',
   fromFailureHint: 'Keeps the finished steps and does not pay for them again.',
   fromStart: 'From the start',
-  fromStartHint: 'Runs everything again with the newest version of the agent.',
+  fromStartHint:
+    'Runs everything again with the newest version of the agent. A fork keeps the steps that it copied, and its version.',
   bulkState: { waiting: 'Not yet', busy: 'Sending…', done: 'Done', failed: 'Failed' },
   bulkDone: (done: number, failed: number) =>
     failed ? `${count(done)} done, ${count(failed)} failed` : `${count(done)} done`,
@@ -122,10 +123,12 @@ export const strings = {
   unknown: '–',
   noTime: '0 s',
 
-  waits: 'Waits for you',
-  subtaskWaits: 'A subtask waits for you',
+  waits: (canApprove: boolean) => (canApprove ? 'Waits for you' : 'Waits for an approver'),
+  subtaskWaits: (canApprove: boolean) =>
+    canApprove ? 'A subtask waits for you' : 'A subtask waits for an approver',
   review: 'Review',
   cancelsIn: 'Without a decision, it is cancelled in',
+  failsIn: 'Without a decision, it fails in',
 
   failed: 'The task failed',
   useful: {
