@@ -53,8 +53,9 @@ async def test_a_balance_follows_the_tier_and_the_month(
         await spend(tx, run, 1, 200 * CENT + 1)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
     shown = await shop.balance(person)
-    # No day of the first month has passed, so everything used or held counts in the new month.
-    assert (shown["usageBar"]["total"], shown["usageBar"]["used"]) == (5000, 300)
+    # No day of the first month has passed, so everything used counts in the new month. What is
+    # held is held of the new month.
+    assert (shown["usageBar"]["total"], shown["usageBar"]["used"]) == (5000, 201)
     assert shown["totalAvailable"] == 4700
     assert shown["balance"]["reservedCents"] == 100
     # Responses have times in whole milliseconds.
