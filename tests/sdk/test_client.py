@@ -1,5 +1,7 @@
 """What a client is made with: wrong options are refused at once, and connections have one owner."""
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -36,6 +38,29 @@ async def test_an_empty_key_is_not_replaced_by_that_of_the_environment(
         stub = Stub(done())
         await stub.client(kind, api_key=given)(get)
         assert stub.requests[0].headers.get("Authorization") == sent
+
+
+async def test_the_url_and_the_account_of_the_environment_are_those_of_the_command_line(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROTA_URL", "http://environment")
+    monkeypatch.setenv("ROTA_ACCOUNT", "acct_environment")
+    # The account of the environment belongs to the key of the environment.
+    expected: list[tuple[dict[str, Any], str | None]] = [
+        ({}, "acct_environment"),
+        ({"account": "company"}, "company"),
+        ({"api_key": "rota_x"}, None),
+    ]
+    for given, account in expected:
+        stub = Stub(done())
+        await stub.client(kind, base_url=None, **given)(get)
+        [request] = stub.requests
+        assert request.url.host == "environment"
+        assert request.headers.get("X-Service-Account") == account
+    monkeypatch.setenv("ROTA_BASE_URL", "http://own")
+    stub = Stub(done())
+    await stub.client(kind, base_url=None)(get)
+    assert stub.requests[0].url.host == "own"
 
 
 @pytest.mark.parametrize("key", ["", "a\nb", " a", "ä"])

@@ -13,9 +13,12 @@ export interface RotaOptions {
    * is signed in by cookie, pass nothing.
    */
   apiKey?: string | undefined;
-  /** The URL of the service. Default: the environment variable ROTA_BASE_URL. */
+  /** The URL of the service. Default: the environment variable ROTA_BASE_URL or ROTA_URL. */
   baseUrl?: string | undefined;
-  /** The account to act for: `personal`, `company` or an account ID. */
+  /**
+   * The account to act for: `personal`, `company` or an account ID. Default: the environment variable
+   * ROTA_ACCOUNT, if `apiKey` comes from the environment too.
+   */
   account?: string | undefined;
   /** How long one attempt may take. Default: 60,000. */
   timeoutMs?: number | undefined;
@@ -72,7 +75,7 @@ export function headerValue(name: string, value: string): string {
 }
 
 export function settingsOf(options: OtherOptions): Settings {
-  const baseUrl = options.baseUrl ?? environment?.ROTA_BASE_URL;
+  const baseUrl = options.baseUrl ?? (environment?.ROTA_BASE_URL || environment?.ROTA_URL);
   if (baseUrl === undefined) {
     throw new RotaError('baseUrl is missing. Pass baseUrl, or set ROTA_BASE_URL.');
   }
@@ -93,7 +96,10 @@ export function settingsOf(options: OtherOptions): Settings {
     // An empty key is none, also if the environment has one.
     apiKey: options.apiKey === null ? '' : (options.apiKey ?? environment?.ROTA_API_KEY),
     baseUrl: baseUrl.replace(/\/+$/, ''),
-    account: options.account,
+    account:
+      options.account === undefined && options.apiKey === undefined
+        ? environment?.ROTA_ACCOUNT
+        : options.account,
     timeoutMs: options.timeoutMs ?? 60_000,
     maxRetries,
     apiVersion: options.apiVersion,

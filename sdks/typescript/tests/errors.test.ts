@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { errors, Rota, StaleReviewError } from '../src/index.ts';
+import { errors, Rota, type RotaOptions, StaleReviewError } from '../src/index.ts';
 import { answer, refusal, stream, stub } from './stub.ts';
 
 test.each(Object.entries(errors.BY_CODE))('%s has its class', (code, kind) => {
@@ -181,4 +181,23 @@ test('an ID cannot lead to another path', async () => {
   expect(sent[0]?.url).toBe('http://x/api/tasks/..%2Fme');
   await expect(rota.tasks.get('..')).rejects.toThrow(TypeError);
   await expect(rota.tasks.get('')).rejects.toThrow('empty');
+});
+
+test('the URL and the account of the environment are those of the command line', async () => {
+  vi.stubEnv('ROTA_URL', 'http://environment');
+  vi.stubEnv('ROTA_ACCOUNT', 'acct_environment');
+  const { client, sent } = stub(...[1, 2, 3, 4].map(() => answer({ user: {} })));
+  const make = (options: RotaOptions) => client({ baseUrl: undefined, ...options });
+  await make({}).me();
+  await make({ account: 'company' }).me();
+  // The account of the environment belongs to the key of the environment.
+  await make({ apiKey: 'rota_x' }).me();
+  vi.stubEnv('ROTA_BASE_URL', 'http://own');
+  await make({}).withOptions({ apiKey: null }).me();
+  const accounts = sent.map(({ init }) => init.headers['X-Service-Account']);
+  expect(accounts.slice(0, 3)).toEqual(['acct_environment', 'company', undefined]);
+  expect(sent.map(({ url }) => new URL(url).host)).toEqual([
+    ...['environment', 'environment', 'environment', 'own'],
+  ]);
+  vi.unstubAllEnvs();
 });

@@ -116,11 +116,16 @@ class Options:
         max_retries: int,
         api_version: str | None,
     ) -> "Options":
-        url = os.environ.get("ROTA_BASE_URL") if base_url is None else base_url
+        # ROTA_URL and ROTA_ACCOUNT are what the command line reads.
+        environment = os.environ.get("ROTA_BASE_URL") or os.environ.get("ROTA_URL")
+        url = environment if base_url is None else base_url
         if not url:
             raise errors.RotaError(
                 "The URL of the service is missing. Pass base_url, or set ROTA_BASE_URL."
             )
+        # The account goes with the key.
+        if account is None and api_key is None:
+            account = os.environ.get("ROTA_ACCOUNT")
         # The empty key is none at all.
         key = os.environ.get("ROTA_API_KEY") if api_key is None else api_key
         return cls(_checked_url(url), key, account, timeout, max_retries, api_version)

@@ -28,9 +28,10 @@ from rota_sdk._requests import UNSET, Options, Unset
 class AsyncRota(AsyncResource):
     """A client of a Rota service.
 
-    `api_key` is an API key or a session token. Without it, the environment variable ROTA_API_KEY is
-    used; without `base_url`, ROTA_BASE_URL. Close the client when you no longer need it, or use it
-    in `async with`. An `http_client` that you pass stays open: close it yourself.
+    `api_key` is an API key or a session token. Without it, the environment variables ROTA_API_KEY
+    and ROTA_ACCOUNT are used; without `base_url`, ROTA_BASE_URL or ROTA_URL. Close the client when
+    you no longer need it, or use it in `async with`. An `http_client` that you pass stays open:
+    close it yourself.
     """
 
     def __init__(
