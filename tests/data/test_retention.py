@@ -215,6 +215,28 @@ async def test_a_run_does_not_continue_after_steps_that_are_gone(world_a: World)
 
 async def test_a_piece_whose_commit_fails_is_repeated(
     world_a: World, monkeypatch: pytest.MonkeyPatch
+async def test_a_fork_is_not_retried_without_the_steps_that_it_began_with(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    account = person.user_id
+    origin = await world_a.run_task(person, account)
+    response = await person.post(f"/api/tasks/{origin['id']}/fork", {"fromStep": 0})
+    assert response.status_code == 201, response.text
+    fork = response.json()["task"]
+    await patch(person, fork["id"], status="CANCELLED")
+    async with world_a.service.owner() as connection:
+        await connection.execute(
+            "UPDATE tasks SET status = 'FAILED', forked_step = 1 WHERE id = $1", uuid_of(fork)
+        )
+    await set_days(person, steps=DAYS)
+    await world_a.retention(later(clock.now())).apply(account)
+    retry = (await person.get(f"/api/tasks/{fork['id']}/retry")).json()["retry"]
+    assert "Create a new task" in retry["reason"], retry
+    for start in ("failure", "start"):
+        refused = await person.post(f"/api/tasks/{fork['id']}/retry", {"from": start})
+        assert refused.status_code == 409, refused.text
+        assert refused.json()["error"]["message"] == retry["reason"]
+
+
 ) -> None:
     monkeypatch.setattr(retention, "TASKS", 1)
     person = await world_a.service.sign_in()

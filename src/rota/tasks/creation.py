@@ -157,9 +157,10 @@ class TaskCreation:
         run uses the newest version and every gate opens again. A retired agent has no newer
         version, and a fork keeps the version that it was made for.
         """
-        if start_at == "failure" and await _has_lost_steps(tx, task):
+        begins_with_steps = bool(task.forked_step)
+        if (start_at == "failure" or begins_with_steps) and await _has_lost_steps(tx, task):
             # It would repeat calls that were made, and nobody would be asked.
-            raise StepsDeleted
+            raise StepsDeleted(is_fork=begins_with_steps)
         before = await approval_policies.version_of(tx, task)
         agent = before
         if start_at == "start" and task.forked_from is None:

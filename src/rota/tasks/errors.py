@@ -147,9 +147,12 @@ class DeadlinePassed(Conflict):
 
 
 class StepsDeleted(Conflict):
-    def __init__(self) -> None:
+    def __init__(self, *, is_fork: bool) -> None:
         super().__init__(
-            "The steps of the task were deleted by the account's retention policy, so the "
+            "The steps that this fork began with were deleted by the account's retention policy, "
+            "so it cannot be retried. Create a new task."
+            if is_fork
+            else "The steps of the task were deleted by the account's retention policy, so the "
             "run cannot continue. Retry from the start."
         )
 
