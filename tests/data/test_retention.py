@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,8 +215,6 @@ async def test_a_run_does_not_continue_after_steps_that_are_gone(world_a: World)
     assert again.status_code == 200, again.text
 
 
-async def test_a_piece_whose_commit_fails_is_repeated(
-    world_a: World, monkeypatch: pytest.MonkeyPatch
 async def test_a_fork_is_not_retried_without_the_steps_that_it_began_with(world_a: World) -> None:
     person = await world_a.service.sign_in()
     account = person.user_id
@@ -237,6 +237,8 @@ async def test_a_fork_is_not_retried_without_the_steps_that_it_began_with(world_
         assert refused.json()["error"]["message"] == retry["reason"]
 
 
+async def test_a_piece_whose_commit_fails_is_repeated(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "TASKS", 1)
     person = await world_a.service.sign_in()
@@ -289,10 +291,11 @@ async def test_events_of_a_run_in_progress_stay(world_a: World) -> None:
     assert await world_a.rows("events", person.user_id) == total - deleted["events"] >= 3
 
 
-async def test_the_trail_is_cut_behind_a_signed_checkpoint(world: World) -> None:
+async def test_the_trail_is_cut_behind_a_signed_checkpoint(world: World, tmp_path: Path) -> None:
     person = await world.service.sign_in()
     account = person.user_id
     await set_days(person, audit=DAYS)
+    oldest = (await person.get("/api/audit")).json()["head"]
     task = await ended(person)
     moment = clock.now()
     await patch(person, task["id"], priority=5)
@@ -325,7 +328,21 @@ async def test_the_trail_is_cut_behind_a_signed_checkpoint(world: World) -> None
     _, problems = export.check(lines[1:], keys)
     assert "missing" in problems[0].description
     assert head.account_id == account
-    checked = await rota(world.service, "admin", "audit", "verify")
+    verify = ("admin", "audit", "verify")
+    checked = await rota(world.service, *verify)
+    assert checked.exit_code == 0, checked.output
+    # A head from before the checkpoint is not compared, and that is not silent.
+    kept = tmp_path / "kept.jws"
+    kept.write_text(oldest["jws"])
+    trail = tmp_path / "trail.ndjson"
+    trail.write_bytes(b"\n".join(lines))
+    for options in ((), ("--file", str(trail))):
+        checked = await rota(world.service, *verify, "--head", str(kept), *options, "--json")
+        [problem] = json.loads(checked.stdout)["problems"]
+        assert (checked.exit_code, problem["entry"]) == (1, oldest["sequence"])
+        assert "cannot be compared" in problem["problem"]
+    kept.write_text(early["jws"])
+    checked = await rota(world.service, *verify, "--head", str(kept))
     assert checked.exit_code == 0, checked.output
 
 

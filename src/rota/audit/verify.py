@@ -94,7 +94,13 @@ class Chain:
         elif head.sequence < self.sequence or head.hash != self.hash:
             self._report(head.sequence, "the head is not the newest entry")
         for sequence in self.kept:
-            if sequence > self.sequence:
+            if sequence < self.begins:
+                self._report(
+                    sequence,
+                    f"the head that was kept cannot be compared: entries up to {self.begins} were "
+                    "deleted",
+                )
+            elif sequence > self.sequence:
                 self._report(sequence, "the trail ends before the head that was kept")
         return self.problems
 
@@ -107,8 +113,7 @@ async def problems(
     kept: dict[int, bytes] | None = None,
     keys: list[dict[str, Any]] | None = None,
 ) -> list[Problem]:
-    """Every problem in an account's chain. Needs a snapshot. The keys check its checkpoint. A head
-    that was kept from before the checkpoint cannot be checked any more."""
+    """Every problem in an account's chain. Needs a snapshot. The keys check its checkpoint."""
     chain = Chain(tx.account_id, kept=kept or {})
     if (checkpoint := await checkpoints.find(tx)) is not None:
         chain.begin_behind(checkpoint, keys or [])
