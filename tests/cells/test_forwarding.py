@@ -256,6 +256,22 @@ async def test_a_cell_that_hangs_is_given_up(
         assert_refused(await http.get("/api/plans"), 503, "SERVICE_UNAVAILABLE")
 
 
+async def test_a_stream_on_which_nothing_arrives_is_given_up(
+    http: httpx.AsyncClient, cell: FakeCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "STREAM_S", 0.2)
+
+    async def stream(arrived: Arrived) -> None:
+        arrived.writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n"
+        )
+        await arrived.closed()
+
+    cell.handle = stream
+    async with asyncio.timeout(20), http.stream("GET", "/api/events") as answer:
+        assert [part async for part in answer.aiter_raw()] == [b"data: 1\n\n"]
+
+
 async def test_a_stream_ends_when_the_router_stops(
     running: tuple[Service, Router], cell: FakeCell
 ) -> None:

@@ -20,6 +20,8 @@ from rota.platform.http.edge import REFUSAL
 WATCH_AFTER_S = 0.2
 # The longest calls of a cell wait 300 s for a task, over A2A and MCP.
 RESPONSE_S = 330.0
+# Between two parts of an event stream. Cells send one at least every 15 s.
+STREAM_S = 60.0
 # Of a short answer that has begun.
 READ_S = 5.0
 # A body up to this size is read before a connection to the cell is taken, so that a slow client
@@ -183,7 +185,7 @@ class Exchange:
         more = True
         while more:
             try:
-                part = await (connection.chunk() if is_stream else self._part(RESPONSE_S))
+                part = await self._part(STREAM_S if is_stream else RESPONSE_S)
             except CellFailed:
                 if not is_stream:
                     raise
