@@ -99,6 +99,24 @@ async def test_a_mail_server_that_hangs_does_not_delay_chat(desk: Desk, channel:
     assert [len(desk.mails(person)) for person in mails] == [1] * len(mails)
 
 
+async def test_receivers_that_fail_leave_room_for_others(desk: Desk) -> None:
+    failing = [await desk.person() for _ in range(senders.ROOM + 1)]
+    for person in failing:
+        await waiting(await program(person))
+    await desk.sender()._take_notices(set())
+    async with desk.service.owner() as connection:
+        await connection.execute("UPDATE notification_queues SET attempts = 1")
+    other = await desk.person()
+    await waiting(await program(other))
+    sender = desk.sender()
+    await sender._look()
+    handled = list(sender._handling.values())
+    assert sum(each.failing for each in handled) == senders.FAILING_ROOM
+    assert queue_of(other) in [each.id for each in handled]
+    await sender.step()
+    assert [len(desk.mails(person)) for person in [*failing, other]] == [1] * (len(failing) + 1)
+
+
 async def test_a_worker_that_stops_lets_its_messages_end(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))

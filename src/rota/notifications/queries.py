@@ -172,10 +172,17 @@ async def add(
 
 
 @dataclass(frozen=True, slots=True)
+class DueQueue:
+    id: QueueId
+    # Whether an attempt has failed, or its worker died.
+    failing: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """The queues to handle now, and how long until the next one is due."""
 
-    queues: list[QueueId]
+    queues: list[DueQueue]
     next_in_s: float | None
     oldest_s: float
     # For how long the queue that fails longest has failed.
@@ -183,14 +190,17 @@ class Due:
 
 
 async def due(connection: ReadConnection, limit: int) -> Due:
-    """At most `limit` of each channel. Accounts take turns."""
+    """At most `limit` of each channel. Accounts take turns, and what fails comes last."""
     rows = await connection.fetch(
         """
-        SELECT account_id, user_id, kind, channel, overdue_s FROM (
-            SELECT *, row_number() OVER (PARTITION BY channel ORDER BY turn, due_at) AS place
+        SELECT account_id, user_id, kind, channel, failing, overdue_s FROM (
+            SELECT *, row_number() OVER (
+                PARTITION BY channel ORDER BY failing, turn, due_at) AS place
             FROM (
-                SELECT *, extract(epoch FROM now() - due_at)::float AS overdue_s,
-                       row_number() OVER (PARTITION BY channel, account_id ORDER BY due_at) AS turn
+                SELECT *, attempts > 0 AS failing,
+                    extract(epoch FROM now() - due_at)::float AS overdue_s,
+                    row_number() OVER (
+                        PARTITION BY channel, account_id, attempts > 0 ORDER BY due_at) AS turn
                 FROM notification_queues WHERE due_at <= now()
             ) AS found
         ) AS ordered
@@ -207,7 +217,10 @@ async def due(connection: ReadConnection, limit: int) -> Due:
     )
     assert waiting is not None
     queues = [
-        QueueId(row["account_id"], row["user_id"], row["kind"], row["channel"]) for row in rows
+        DueQueue(
+            QueueId(row["account_id"], row["user_id"], row["kind"], row["channel"]), row["failing"]
+        )
+        for row in rows
     ]
     oldest_s = max((row["overdue_s"] for row in rows), default=0.0)
     return Due(queues, waiting["next"], oldest_s, max(0.0, waiting["failing"] or 0.0))

@@ -19,6 +19,7 @@ from rota.notifications import queries
 from rota.notifications.delivery import Delivery
 from rota.notifications.model import CHANNELS, KINDS, Channel, QueueId
 from rota.notifications.news import SUBJECTS
+from rota.notifications.queries import DueQueue
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 
@@ -33,6 +34,8 @@ GRACE_S = 4.0
 # Messages at the same time through one channel, and of one account through it. A mail server that
 # does not respond does not delay chat messages.
 ROOM, ROOM_OF_ACCOUNT = 8, 4
+# How many of them may have failed before, so that receivers that do not respond leave room.
+FAILING_ROOM = 4
 # For a connection and the lock of one account. Others must not wait for an account that is blocked.
 ACCOUNT_LIMIT_S = 5.0
 # Accounts, and notices of one account, in one transaction.
@@ -64,7 +67,7 @@ class Sender:
         self._digest = digest
         self._has_mail = has_mail
         self._wake_signal = WakeSignal(LANE)
-        self._handling: dict[asyncio.Task[None], QueueId] = {}
+        self._handling: dict[asyncio.Task[None], DueQueue] = {}
 
     async def run(self) -> None:
         """Sends what is due until it is cancelled."""
@@ -114,17 +117,22 @@ class Sender:
             return clock.about(RETRY_AFTER_ERROR_S)
         OLDEST_SECONDS.set(due.oldest_s)
         FAILING_SECONDS.set(due.failing_s)
-        handled = self._handling.values()
+        handled = {each.id for each in self._handling.values()}
         used = Tally(queue.channel for queue in handled)
         busy = Tally((queue.channel, queue.account_id) for queue in handled)
-        for queue in due.queues:
+        failing = Tally(each.id.channel for each in self._handling.values() if each.failing)
+        for each in due.queues:
+            queue = each.id
             share = (queue.channel, queue.account_id)
             if used[queue.channel] >= ROOM or busy[share] >= ROOM_OF_ACCOUNT or queue in handled:
                 continue
+            if each.failing and failing[queue.channel] >= FAILING_ROOM:
+                continue
             used[queue.channel] += 1
             busy[share] += 1
+            failing[queue.channel] += each.failing
             task = asyncio.create_task(self._deliver(queue))
-            self._handling[task] = queue
+            self._handling[task] = each
             task.add_done_callback(self._finished)
         poll_s = clock.about(RETRY_AFTER_ERROR_S if blocked else POLL_EVERY_S)
         return poll_s if due.next_in_s is None else min(poll_s, due.next_in_s + 0.01)
