@@ -1,7 +1,6 @@
 """How a worker takes turns, and what it does when something changes while it sends."""
 
 import asyncio
-from collections import Counter
 from typing import Any
 from uuid import UUID
 
@@ -301,47 +300,6 @@ async def test_a_secret_that_cannot_be_read_is_a_failure_of_its_webhook_only(
     found = await until(person, broken, state="failing")
     assert "Rotate it" in found["lastError"]
     assert receiver.at("/broken") == []
-
-
-async def test_without_a_free_place_webhooks_wait_for_one(
-    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatcher, "PLACES", 1)
-    receiver.answers["/failing"] = lambda _: response(500)
-    made = [(await create(person, receiver.url + path))[0] for path in ("/1", "/2", "/3")]
-    failing, _ = await create(person, receiver.url + "/failing")
-    async with sending(office) as parts:
-        await happen(parts, person, 20)
-        for webhook in made:
-            await until(person, webhook, confirmedSequence=made[0]["confirmedSequence"] + 24)
-        await until(person, failing, state="failing")
-
-
-async def test_an_account_leaves_places_for_others(office: Service, person: Person) -> None:
-    other = await office.sign_in()
-    for _ in range(6):
-        await create(person, "https://example.com/")
-    await create(other, "https://example.com/")
-    accounts = {person.user_id, other.user_id}
-    async with Composition(office.settings, pool_size=4) as parts:
-        taken: dict[UUID, int] = {}
-        for shared, expected in ((1, {person.user_id: 4, other.user_id: 1}), (0, {}), (9, {})):
-            async with parts.db.relay() as connection:
-                claims = await progress.claim(
-                    connection,
-                    accounts,
-                    limit=9,
-                    failing=9,
-                    lease_s=60,
-                    taken=taken,
-                    own=3,
-                    shared=shared,
-                )
-            taken = taken or dict(Counter(each.account_id for each in claims))
-            if expected:
-                assert taken == expected
-            else:
-                assert len(claims) == (2 if shared else 0)
 
 
 async def test_a_webhook_with_nothing_left_to_send_does_not_fail(

@@ -6,7 +6,7 @@ nothing, because workers also look from time to time.
 
 A webhook has one place, however slow it is, and those that failed before have half of the places at
 most. The webhooks of an account beyond the tenth share half of the places with those of others. So
-a few accounts cannot take all places.
+a few accounts cannot take all places. If many accounts take them, turns are shorter.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ OLDEST_SECONDS = Gauge(
 
 # Webhooks that a worker sends for at the same time, and how many of them may have failed before.
 PLACES, FAILING_PLACES = 200, 100
-# How many of them an account can always have, and how many all accounts share beyond that.
+# How many of them an account can have, and how many all accounts share beyond that.
 OWN_PLACES, SHARED_PLACES = 10, 100
 # How often a worker looks without a message.
 POLL_EVERY_S = 30.0
@@ -158,7 +158,7 @@ class Dispatcher:
 
     async def _take(self, claim: Claim) -> None:
         try:
-            await self._turns.take(claim)
+            await self._turns.take(claim, lambda: len(self._sending) >= PLACES)
         except Exception as error:
             # Another worker takes it when the lease ends.
             log.exception("webhook_failed", webhook_id=str(claim.webhook.id), error=repr(error))

@@ -7,7 +7,7 @@ often follow each other: the next one then needs neither another claim nor anoth
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import timedelta
 from typing import NoReturn
@@ -55,8 +55,8 @@ RENEW_WITHIN_S = 0.5
 KEY_CHECK_S = 0.5
 # For how long a webhook without further events is kept.
 KEEP_S = 1.0
-# After this long, another webhook can have the place.
-TURN_S = 30.0
+# After this long, another webhook can have the place. Sooner if no place is free.
+TURN_S, CROWDED_TURN_S = 30.0, 5.0
 # How soon a webhook that would exceed a limit of its account continues.
 LIMITED_S = 5.0
 # The pauses after each failed attempt. Later ones are as long as the last.
@@ -85,9 +85,12 @@ class Turns:
         self._running: set[_Turn] = set()
         self._renewal: asyncio.Task[None] | None = None
 
-    async def take(self, claim: Claim) -> None:
-        """Sends until nothing is left, a delivery fails, or the turn is over."""
-        turn = _Turn(self._db, self._journal, self._sender, claim, self.lease_s, self.hold_s)
+    async def take(self, claim: Claim, is_crowded: Callable[[], bool] = lambda: False) -> None:
+        """Sends until nothing is left, a delivery fails, or the turn is over. `is_crowded`: whether
+        the worker has no place for another webhook."""
+        turn = _Turn(
+            self._db, self._journal, self._sender, claim, self.lease_s, self.hold_s, is_crowded
+        )
         self._running.add(turn)
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
@@ -140,6 +143,7 @@ class _Turn:
         claim: Claim,
         lease_s: float,
         hold_s: float,
+        is_crowded: Callable[[], bool],
     ) -> None:
         self._db = db
         self._journal = events
@@ -147,6 +151,7 @@ class _Turn:
         self.claim = claim
         self._lease_s = lease_s
         self._hold_s = hold_s
+        self._is_crowded = is_crowded
         self._held_until = claim.taken_at + hold_s
         self._saved_at = claim.taken_at
         webhook = claim.webhook
@@ -159,7 +164,7 @@ class _Turn:
 
     async def run(self, woken: asyncio.Event) -> None:
         """`woken` is set when the account may have more events."""
-        ends = time.monotonic() + TURN_S
+        began = time.monotonic()
         async with self._sender.client(self.claim.account_id) as client:
             while True:
                 woken.clear()
@@ -177,7 +182,8 @@ class _Turn:
                     if not attempt.delivery.delivered:
                         return await self._failed(attempt, event)
                     await self._confirmed(event)
-                    if time.monotonic() > ends:
+                    lasts_s = CROWDED_TURN_S if self._is_crowded() else TURN_S
+                    if time.monotonic() > began + lasts_s:
                         return await self._save(None, again=True)
                 if not events and not await _follows(woken):
                     return await self._save(None)
