@@ -223,7 +223,10 @@ async def test_runs_in_temporal_end_and_start_again_from_their_rows(
     assert all(row["due"] for row in rows)
 
 
-async def test_peers_that_are_down_are_named(old_a: Service) -> None:
+async def test_peers_that_are_down_are_named_and_the_command_can_be_repeated(
+    old_a: Service,
+) -> None:
+    await old_a.sign_in()
     restored = await Restored.of(old_a, "restored_only_a")
     restored.settings = restored.settings.model_copy(
         update={
@@ -233,11 +236,15 @@ async def test_peers_that_are_down_are_named(old_a: Service) -> None:
             "stripe_api_url": "http://127.0.0.1:1",
         }
     )
-    refused = await restored.finish("--without-file")
-    assert refused.exit_code == 1
-    for text in ("Temporal does not respond", "Redis does not respond", "Payments: "):
-        assert text in refused.output
-    assert "Problems left: 3" in refused.output
+    for _ in range(2):
+        refused = await restored.finish("--without-file")
+        assert refused.exit_code == 1
+        for text in ("Temporal does not respond", "Redis does not respond", "Payments: "):
+            assert text in refused.output
+        assert "Problems left: 3" in refused.output
+        # Numbers of events are skipped once.
+        heads = await restored.owned("SELECT skipped FROM account_heads")
+        assert {row["skipped"] for row in heads} == {UNKNOWN_EVENTS}
 
 
 async def test_a_payment_after_the_moment_is_taken_from_stripe(

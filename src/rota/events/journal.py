@@ -231,3 +231,17 @@ async def last_sequence(tx: AccountReader) -> int:
         "SELECT last_sequence FROM account_heads WHERE account_id = $1", tx.account_id
     )
     return number or 0
+
+
+async def restored_to(tx: AccountReader) -> str | None:
+    """The moment of the newest `account.restored`. Only an account with skipped numbers has one."""
+    found: str | None = await tx.fetchval(
+        """
+        SELECT (SELECT data->>'restoredTo' FROM events
+                WHERE account_id = $1 AND type = 'account.restored'
+                ORDER BY sequence DESC LIMIT 1)
+        FROM account_heads WHERE account_id = $1 AND skipped > 0
+        """,
+        tx.account_id,
+    )
+    return found

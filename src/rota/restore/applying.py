@@ -111,7 +111,10 @@ class Applying:
                 if not await account_queries.is_open(tx):
                     continue
                 runs += await queries.open_runs(tx)
-                if account_id not in self._skipped:
+                if account_id in self._skipped:
+                    continue
+                # A command that failed is repeated, and nothing was lost since.
+                if await journal.restored_to(tx) != moment(self._since):
                     await self._skip(tx, await journal.last_sequence(tx))
         return runs
 
