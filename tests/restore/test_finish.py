@@ -72,7 +72,11 @@ async def test_sessions_keys_and_settings_that_ended_stay_ended(
     assert (await person.request("PUT", "/api/policies", json=policy)).status_code == 200
     await create(person)
     before = await events_of(person)
+    await restored.owned("UPDATE retention_turns SET due_at = now() + interval '1 day'")
     await restored.collect_and_finish(tmp_path / "file")
+    # The policy that was set has its turn soon.
+    due = await restored.owned("SELECT account_id FROM retention_turns WHERE due_at <= now()")
+    assert [row["account_id"] for row in due] == [person.user_id]
 
     async with restored.serve() as service:
         owner = there(person, service)

@@ -12,6 +12,7 @@ from rota.auth import queries as auth_queries
 from rota.companies.errors import LastOwner
 from rota.companies.members import Members
 from rota.credits import alerts, ledger
+from rota.data import queries as data_queries
 from rota.data.erasure import Erasures
 from rota.events import journal
 from rota.platform.db import NO_USER, AccountTransaction, Database
@@ -189,6 +190,8 @@ class Applying:
             await self._grant(tx, known)
             policy = await queries.set_policy(tx, known.state["policy"])
             ended = {name: ids for name, ids in ended.items() if ids}
+            if policy:
+                await data_queries.make_due_now(tx)
             details: dict[str, Any] = {
                 name: [to_wire(_PREFIXES[name], each) for each in ids]
                 for name, ids in ended.items()
