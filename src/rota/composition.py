@@ -1,4 +1,5 @@
-"""Builds every part of the service from settings: for the API, the worker, commands and tests.
+"""Builds the parts of the service from settings: for the API, the worker, commands and tests. Its
+bases build what connects (`foundation`), what sends (`outbound`) and what deletes (`data.parts`).
 
 A part is built when it is first used, so a command pays only for what it needs. Nothing connects
 before `open`, so the API can be described without a running database.
@@ -34,9 +35,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
-from rota.notifications.parts import NotificationParts
-from rota.payments.port import Processor
-from rota.payments.processor import processor_of
+from rota.notifications.parts import NotificationAssembly
 from rota.payments.turns import Turns
 from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
@@ -169,12 +168,6 @@ class Composition(DataParts):
     @cached_property
     def allowance_of(self) -> AllowanceOf:
         return plan_allowance(self.tier_allowance, self.variant.lowest_tier, self.grace)
-
-    @cached_property
-    def processor(self) -> Processor:
-        processor = processor_of(self.settings)
-        self._closes(processor.close)
-        return processor
 
     @cached_property
     def credits(self) -> Credits:
@@ -361,5 +354,5 @@ class Composition(DataParts):
         )
 
     @cached_property
-    def notifications(self) -> NotificationParts:
-        return NotificationParts(self.settings, self.db, self.vault, self.egress)
+    def notifications(self) -> NotificationAssembly:
+        return NotificationAssembly(self.settings, self.db, self.vault, self.egress)

@@ -3,14 +3,13 @@
 Every member works with tasks. Each route declares the right that it needs beyond that.
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
 from rota.accounts.model import Role
 
 Right = Literal[
     "approve", "keys", "servers", "billing", "members", "audit", "policies", "webhooks", "data"
 ]
-ALL_RIGHTS: tuple[Right, ...] = get_args(Right)
 
 # For the message of an error: only owners and admins of a company can …
 ACTIONS: dict[Right, str] = {

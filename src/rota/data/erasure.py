@@ -1,7 +1,7 @@
 """Stops an account at once, for good. Workers then erase what it has (`erasing`)."""
 
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -37,9 +37,6 @@ log = structlog.get_logger()
 LANE = "data"
 MAX_SESSION_AGE = timedelta(minutes=10)
 
-# Ends something of an account, in the transaction that stops it.
-Stop = Callable[[AccountTransaction], Awaitable[object]]
-
 
 @dataclass(slots=True)
 class _Stopped:
@@ -58,15 +55,12 @@ class Erasures:
         members: Members,
         *,
         announce: Callable[[UUID, UUID], None],
-        stops: Sequence[Stop] = (),
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._members = members
         # Tells all processes that a user has lost an account: account and user.
         self._announce = announce
-        # What other parts of the service end.
-        self._stops = stops
 
     async def request(self, caller: Caller, name: str) -> Erasure:
         """Erases the caller's account. All its activity stops at the commit."""
@@ -172,8 +166,6 @@ class Erasures:
         await invitations.delete_all(tx)
         await pausing.pause_all(tx)
         await servers.delete_servers(tx)
-        for stop in self._stops:
-            await stop(tx)
         await journal.lock_account(tx)
         # After the lock, as changes of webhooks do it.
         for table in tables.ERASED_AT_ONCE:

@@ -13,6 +13,7 @@ from rota.data.sweep import DataSweep
 from rota.notifications.queries import forget as forget_notifications
 from rota.outbound import Outbound
 from rota.payments.port import Processor
+from rota.payments.processor import processor_of
 from rota.platform.signatures import Signer
 from rota.policies.retention import RetentionRules
 from rota.policies.service import Policies
@@ -41,8 +42,9 @@ class DataParts(Outbound):
 
     @cached_property
     def processor(self) -> Processor:
-        """The composition chooses it."""
-        raise NotImplementedError
+        processor = processor_of(self.settings)
+        self._closes(processor.close)
+        return processor
 
     @cached_property
     def signer(self) -> Signer:

@@ -7,7 +7,7 @@ from rota.notifications.chat import ChatSender
 from rota.notifications.delivery import Delivery, Timing
 from rota.notifications.sender import Sender
 from rota.notifications.service import Notifications
-from rota.notifications.smtp import Mailer, mailer_of
+from rota.notifications.smtp import mailer_of
 from rota.notifications.unsubscribing import UnsubscribeTokens
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
@@ -15,16 +15,15 @@ from rota.platform.egress import Egress
 from rota.platform.settings import Settings
 
 
-class NotificationParts:
+class NotificationAssembly:
     def __init__(
         self,
         settings: Settings,
         db: Database,
         vault: Vault,
         egress: Egress,
-        mailer: Mailer | None = None,
     ) -> None:
-        self.mailer = mailer or mailer_of(settings)
+        self.mailer = mailer_of(settings)
         self._db = db
         self._digest = timedelta(minutes=settings.digest_minutes)
         tokens = UnsubscribeTokens(settings.secret_keys, settings.cell)

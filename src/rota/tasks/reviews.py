@@ -64,7 +64,7 @@ class Reviews:
         idempotency: Idempotency,
         schema_checks: SchemaChecks,
         *,
-        weight_of: Callable[[str], float] = lambda tier: 1.0,
+        weight_of: Callable[[str], float],
     ) -> None:
         self._db = db
         self._idempotency = idempotency
