@@ -89,12 +89,15 @@ async def test_sessions_keys_and_settings_that_ended_stay_ended(
             statuses.append((await program.get("/api/tasks")).status_code)
         assert statuses == [200, 401]
         found = (await owner.get("/api/webhooks")).json()["webhooks"]
-        assert {each["id"]: each["enabled"] for each in found} == {
-            hooks[0]["id"]: True,
-            hooks[1]["id"]: False,
-            hooks[2]["id"]: False,
-            hooks[4]["id"]: False,
+        disabled = {hooks[number]["id"] for number in (1, 2, 4)}
+        assert {each["id"]: each["disabledReason"] for each in found} == {
+            hooks[0]["id"]: None,
+            **dict.fromkeys(disabled, "restored"),
         }
+        # Those who want to know are told.
+        notices = await restored.owned("SELECT kind, subject FROM notices")
+        assert {ids.to_wire("wh", row["subject"]) for row in notices} == disabled
+        assert {row["kind"] for row in notices} == {"webhook_disabled"}
         found = (await owner.get("/api/schedules")).json()["schedules"]
         assert {each["id"]: each["paused"] for each in found} == {
             plans[0]["id"]: False,
@@ -103,11 +106,16 @@ async def test_sessions_keys_and_settings_that_ended_stay_ended(
         assert (await shown(owner))["mail"]["kinds"] == ["task_failed"]
         assert (await owner.get("/api/policies")).json()["retention"]["steps"] == 5
         # The numbers of lost events are not used again, and an event names them.
-        news = (await events_of(owner))[-1]
+        news, *ended = (await events_of(owner))[-4:]
+        assert [each["type"] for each in ended] == ["webhook.disabled"] * 3
+        assert {each["data"]["webhookId"] for each in ended} == disabled
+        assert {(each["data"]["reason"], each["data"]["by"]) for each in ended} == {
+            ("restored", None)
+        }
         assert news["type"] == "account.restored"
         assert news["sequence"] == before[-1]["sequence"] + 1
         assert news["data"]["lostThrough"] == before[-1]["sequence"]
-        assert news["data"]["lostFrom"] == (await events_of(owner))[-2]["sequence"] + 1
+        assert news["data"]["lostFrom"] == (await events_of(owner))[-5]["sequence"] + 1
         page = await owner.get("/api/events?limit=1", headers={"Accept": "application/json"})
         assert page.json()["total"] == len(await events_of(owner))
         assert "account.restored" not in [

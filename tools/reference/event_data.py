@@ -161,7 +161,7 @@ DATA = {
         "A webhook was disabled.",
         WEBHOOK
         | {
-            "reason": "`paused`, `failing`, `gone`, `member_removed` or `key_ended`.",
+            "reason": "`paused`, `failing`, `gone`, `member_removed`, `key_ended` or `restored`.",
             "error": "What the last attempt failed with. Null if none failed.",
         },
     ),

@@ -29,6 +29,8 @@ export const strings = {
     gone: 'The endpoint responded with 410: it no longer accepts events.',
     member_removed: 'The user who set its URL left or can no longer manage webhooks.',
     key_ended: 'The API key that chose its URL was revoked or has expired.',
+    restored:
+      'The service was restored from a backup, and this webhook was changed or disabled after the backup.',
   } satisfies Record<WebhookDisabledReason, string>,
   disabledTitle: 'This webhook is disabled',
   failingTitle: 'Deliveries are failing',

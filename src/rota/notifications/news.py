@@ -41,6 +41,10 @@ _WHY_DISABLED: Mapping[DisabledReason, str] = {
     "key_ended": (
         "The API key that set its URL was revoked or has expired. Enable it if it is still needed."
     ),
+    "restored": (
+        "The service was restored from a backup, and the webhook was changed or disabled after the "
+        "backup. Check its URL and events, then enable it."
+    ),
 }
 
 

@@ -25,6 +25,7 @@ from rota.runs.deadlines import Deadlines
 from rota.tasks import cancellation
 from rota.tasks import queries as task_queries
 from rota.tasks.states import TERMINAL, Trigger
+from rota.webhooks import turns as webhooks
 
 CANCELLED = "The task was cancelled before the service was restored."
 # Tables whose rows are deleted when something ends, by the name in the state.
@@ -189,9 +190,9 @@ class Applying:
             ended |= await self._end_tasks(tx, known)
             await self._grant(tx, known)
             policy = await queries.set_policy(tx, known.state["policy"])
-            ended = {name: ids for name, ids in ended.items() if ids}
             if policy:
                 await data_queries.make_due_now(tx)
+            ended = {name: ids for name, ids in ended.items() if ids}
             details: dict[str, Any] = {
                 name: [to_wire(_PREFIXES[name], each) for each in ids]
                 for name, ids in ended.items()
@@ -219,9 +220,15 @@ class Applying:
             for name, table in DELETED.items()
         }
         hooks, rules = state["enabledWebhooks"], state["rules"]
-        ended["webhooks"] += await queries.disable_webhooks(
+        disabled = await queries.disable_webhooks(
             tx, [UUID(hook) for hook in hooks], [*hooks.values()], before
         )
+        for webhook_id in disabled:
+            # Nobody in the account did it, also if the account is the user's own.
+            await webhooks.record(
+                tx, "webhook.disabled", webhook_id, reason="restored", error=None, by=None
+            )
+        ended["webhooks"] += disabled
         ended["schedules"] += await queries.pause_schedules(
             tx, known.ids("activeSchedules"), before
         )

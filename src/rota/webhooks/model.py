@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-DisabledReason = Literal["paused", "failing", "gone", "member_removed", "key_ended"]
+DisabledReason = Literal["paused", "failing", "gone", "member_removed", "key_ended", "restored"]
 State = Literal["active", "failing", "disabled"]
 DeliveryOutcome = Literal["delivered", "failed"]
 # What a delivery without an event of the journal has.

@@ -44,7 +44,8 @@ WebhookDisabledReason = TypeAliasType(
             "`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: "
             "the endpoint responded with 410. `member_removed`: the user who chose its URL "
             "left, or can no longer manage webhooks. `key_ended`: the API key that chose its URL "
-            "was revoked or has expired.",
+            "was revoked or has expired. `restored`: the service was restored from a backup, and "
+            "the webhook was changed or disabled after the backup.",
             "failing",
         ),
     ],
