@@ -90,17 +90,33 @@ async def saved_the_schedule(run: OfficeRun, one: Seat, other: Seat) -> dict[str
     return found
 
 
-async def delegated(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
-    """The run of their task delegates, and the subtask waits."""
-    parent = await run.start(one, agent="foreman")
+async def delegate(run: OfficeRun, by: Seat) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A task whose run delegates, and the subtask, whose run begins."""
+    parent = await run.start(by, agent="foreman")
     await run.answer({"agent": "operator", "name": "Part", "input": "Do it."}, tool="delegate")
     await run.act()
-    listed = await other.get("/api/tasks", params={"parentTaskId": parent["id"]})
+    listed = await by.get("/api/tasks", params={"parentTaskId": parent["id"]})
     [child] = listed.json()["tasks"]
     await run.go_on_with(child)
+    return parent, child
+
+
+async def delegated(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
+    """The run of their task delegates, and the subtask waits."""
+    _, child = await delegate(run, one)
     await run.answer(ASKED)
-    found: dict[str, Any] = child
-    return found
+    return child
+
+
+async def answered_below(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
+    """The agent gets the result of a subtask, and so what a person answered there."""
+    parent, child = await delegate(run, other)
+    await answer_question(run, one, child)
+    await run.complete("It goes to you.")
+    run.task_id = parent["id"]
+    await run.advance()
+    await run.answer(ASKED)
+    return parent
 
 
 async def accepted_the_tool(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
@@ -113,15 +129,20 @@ async def accepted_the_tool(run: OfficeRun, one: Seat, other: Seat) -> dict[str,
 async def answered(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
     """An answer approves nothing, so everyone can give it. The agent works with it."""
     task = await run.start(other)
+    await answer_question(run, one, task)
+    await run.answer(ASKED)
+    return task
+
+
+async def answer_question(run: OfficeRun, by: Seat, task: dict[str, Any]) -> None:
+    """The agent asks, the person answers, and the run goes on."""
     await run.answer({"question": "To whom?"}, tool="ask_person")
-    item = (await review_of(one, task))["items"][0]
+    item = (await review_of(by, task))["items"][0]
     reply = {"question": "To whom?", "answer": "To me."}
-    given = await approve(one, task, decisions=[{"id": item["id"], "arguments": reply}])
+    given = await approve(by, task, decisions=[{"id": item["id"], "arguments": reply}])
     assert given.status_code == 200, given.text
     assert given.json()["review"]["state"] == "approved"
     await run.advance()
-    await run.answer(ASKED)
-    return task
 
 
 async def instructed(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
@@ -159,6 +180,7 @@ async def edited_the_call(run: OfficeRun, one: Seat, other: Seat) -> dict[str, A
         (delegated, ["created"]),
         (accepted_the_tool, ["acceptedTool"]),
         (answered, ["answered"]),
+        (answered_below, ["answered"]),
         (instructed, ["instructed"]),
         (edited_the_call, ["edited"]),
     ],

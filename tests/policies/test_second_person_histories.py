@@ -49,6 +49,8 @@ class Known:
     shapers: set[UUID] = field(default_factory=set)
     rule_makers: set[UUID] = field(default_factory=set)
     run: int = 1
+    # Whether a run of the parent delegated it, and still waits for it.
+    delegated: bool = False
 
     @property
     def chain(self) -> "Iterator[Known]":
@@ -144,12 +146,14 @@ class History:
             await run.begin()
         elif status == "RUNNING":
             await run.advance()
+        await self.hand_up(known)
         if await self.status(known) != "RUNNING" or run.next is None:
             return
         if run.next.kind == "think":
             await self.answer(known)
         elif run.next.kind == "act":
             await run.act()
+            await self.hand_up(known)
             await self.find_subtasks(known)
             await self.find_rules(known)
 
@@ -163,6 +167,8 @@ class History:
             await run.answer({"question": "How?"}, tool="ask_person")
         elif choice < 0.5:
             await run.fail()
+        elif choice < 0.6:
+            await run.complete("Done.")
         else:
             texts = self.chance.choices(("one", "two"), k=self.chance.choice((1, 1, 2)))
             await run.answer(*[{"text": text} for text in texts])
@@ -174,7 +180,18 @@ class History:
         seen = {each.task["id"] for each in self.tasks}
         for task in found.json()["tasks"]:
             if task["id"] not in seen:
-                self.add(Known(task, task["assignedAgent"], parent=known))
+                self.add(Known(task, task["assignedAgent"], parent=known, delegated=True))
+
+    async def hand_up(self, known: Known) -> None:
+        """Whoever shaped a subtask that this task delegated has shaped this one too, as soon as its
+        agent gets the result."""
+        rows = await self.run.tool_rows()
+        finished = {row.child_task_id for row in rows if row.state == "finished"}
+        for child in self.tasks:
+            if child.delegated and from_wire("task", child.task["id"]) in finished:
+                child.delegated = False
+                known.shapers |= child.shapers
+                known.rule_makers |= child.rule_makers
 
     async def find_rules(self, known: Known) -> None:
         """A rule stands for its maker, who must not have shaped what it approved.

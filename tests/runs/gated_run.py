@@ -13,7 +13,7 @@ from uuid import UUID
 import httpx
 import mcp_types as types
 import orjson
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from rota.composition import Composition
 from rota.mcp import definitions
@@ -31,6 +31,7 @@ from rota.runs.mcp_tools import McpTools
 from rota.runs.planning import plan_calls
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
+from rota.runs.structured import Answer
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
@@ -252,6 +253,21 @@ class GatedRun:
                 tx, task, agent, step, response, planned, tools, None
             )
         return self.next
+
+    async def complete(self, output: str) -> None:
+        """The model's last answer."""
+        assert self.next is not None
+        assert self.next.kind == "think"
+        step, row_id = self.next.step, ids.from_wire("task", self.task_id)
+        assert row_id is not None
+        async with self.context.locked(self.run_input) as (tx, task):
+            assert task is not None
+            await self._record_model_call(tx, row_id, step)
+            agent = await self.context.agent(tx, task)
+            response = ModelResponse([TextPart(output)])
+            self.next = await self.loop.apply_response(
+                tx, task, agent, step, response, [], {}, Answer(output)
+            )
 
     async def _record_model_call(self, tx: Any, row_id: UUID, step: int) -> None:
         await tx.execute(

@@ -39,7 +39,7 @@ from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ASK_PERSON, READ_RESULT, Tool, model_name
-from rota.tasks import cancellation, places, queries, review_queries, seals, transitions
+from rota.tasks import cancellation, places, queries, review_queries, seals, shaping, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.states import TERMINAL, Gate, Trigger
 
@@ -170,6 +170,8 @@ class AgentLoop:
         child = await queries.find(tx, row.child_task_id)
         if child is not None and child.status not in TERMINAL:
             return "delegated"
+        if child is not None:
+            await shaping.hand_up(tx, child.id, task.id)
         if child is not None and child.status == "COMPLETED":
             await tool_steps.finish(tx, task.id, row, child.output or "", "ok")
         else:

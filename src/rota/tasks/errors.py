@@ -318,8 +318,8 @@ class ShapedByCaller(SecondPersonRequired):
 
 _SHAPED = {
     "created": "created this task, a task above it or the task that it was forked from",
-    "edited": "changed what waits here, or a task above it",
-    "retried": "retried this task or a task above it",
+    "edited": "changed what waits here, a task above it or one that it delegated",
+    "retried": "retried this task, a task above it or one that it delegated",
     "scheduled": "saved the schedule of this task",
     "answered": "answered a question of the agent",
     "instructed": "told the agent what to do instead",

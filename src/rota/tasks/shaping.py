@@ -43,6 +43,21 @@ async def record(
     )
 
 
+async def hand_up(tx: AccountTransaction, task_id: UUID, parent_id: UUID) -> None:
+    """Who shaped a delegated task has shaped its parent too, whose agent works with the result."""
+    await tx.execute(
+        """
+        INSERT INTO task_shapers (account_id, task_id, user_id, how)
+        SELECT account_id, $3, user_id, how FROM task_shapers
+        WHERE account_id = $1 AND task_id = $2
+        ON CONFLICT DO NOTHING
+        """,
+        tx.account_id,
+        task_id,
+        parent_id,
+    )
+
+
 def is_edit(before: Task, after: Task) -> bool:
     """Whether a PATCH changes more than the place of a task in the queue and in its project."""
     unshaped = {name: getattr(before, name) for name in _NOT_SHAPED}
