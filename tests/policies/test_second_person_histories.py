@@ -257,6 +257,8 @@ class History:
         elif must_refuse:
             because(answer)
             self.refused += 1
+        elif not all(item["definitionAccepted"] for item in calls):
+            assert answer.status_code == 409, answer.text
         else:
             assert answer.status_code == 200, answer.text
             if calls or not pending:

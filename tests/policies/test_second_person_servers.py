@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.conftest import connect
 from tests.mcp.peers import Peer, definition
 from tests.mcp.test_changes import change
-from tests.policies.world import Office, OfficeRun, approve, because
+from tests.policies.world import Office, OfficeRun, approve, because, review_of
 from tests.rules.test_rules import body
 from tests.service import Service
 
@@ -60,3 +60,39 @@ async def test_nobody_approves_calls_of_a_server_that_they_changed(
         assert because(await shaper.post("/api/rules", wanted)) == ["acceptedTool"]
     fourth = await office.join(approver=True)
     assert (await approve(fourth, task)).status_code == 200
+
+
+async def test_nobody_approves_a_call_and_accepts_its_tool(run: OfficeRun, office: Office) -> None:
+    one, other = office.approvers
+    await office.require_second_person()
+    task = await run.start(office.owner)
+    await run.answer({"text": "as asked"})
+    assert (await approve(one, task)).status_code == 200
+    # The call is not made: the tool has changed. Approving does not help until it is accepted.
+    await run.change_tool("Sends to me.")
+    await run.advance()
+    await run.act()
+    refused = await approve(one, task)
+    assert refused.status_code == 409, refused.text
+    assert "peer/send" in refused.json()["error"]["message"]
+    assert (await review_of(one, task))["state"] == "pending"
+    await run.accept_as(one, "Sends to me.")
+    assert because(await approve(one, task)) == ["acceptedTool"]
+    assert (await approve(other, task)).status_code == 200
+    await run.advance()
+    await run.act()
+    assert [made.definition for made in run.client.made] == ["Sends to me."]
+
+
+async def test_a_call_of_an_earlier_definition_is_rejected(run: OfficeRun, office: Office) -> None:
+    one, other = office.approvers
+    await office.require_second_person()
+    task = await run.start(office.owner)
+    await run.answer({"text": "as asked"})
+    await run.accept_as(one, "Sends to me.")
+    assert (await approve(other, task)).status_code == 409
+    rejected = await other.post(f"/api/tasks/{task['id']}/reject", {"resume": True})
+    assert rejected.status_code == 200, rejected.text
+    await run.advance()
+    await run.answer({"text": "as asked"})
+    assert (await approve(other, task)).status_code == 200

@@ -124,10 +124,15 @@ class OfficeRun(GatedRun):
 
     async def accept_as(self, person: Seat, description: str) -> None:
         """The server changes its tool, and this person accepts the new definition."""
+        await self.change_tool(description)
         self.accepted_by = person.user_id
         async with self.parts.db.write(self.account_id) as tx:
-            await definitions.save(tx, self.server.id, [], {"send": listed(send(description))})
             await mcp.accept(tx, self.server.id, ["send"], self._acceptance)
+
+    async def change_tool(self, description: str) -> None:
+        """The server changes its tool, and nobody has accepted the new definition."""
+        async with self.parts.db.write(self.account_id) as tx:
+            await definitions.save(tx, self.server.id, [], {"send": listed(send(description))})
 
     async def start(self, by: Person, agent: str = AGENT, **body: Any) -> dict[str, Any]:
         """A new task, whose run begins."""

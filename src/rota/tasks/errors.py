@@ -287,6 +287,17 @@ class ServersDisconnected(Conflict):
         )
 
 
+class DefinitionsNotAccepted(Conflict):
+    """A call that needs a second person waits with a definition that is not accepted."""
+
+    def __init__(self, tools: Iterable[str]) -> None:
+        super().__init__(
+            f"The definition that this review shows is not the accepted one: {', '.join(tools)}. "
+            "Accept it first; then another person can approve the call. If another definition was "
+            "accepted, reject the call. With `resume`, the agent can call the tool as it is now."
+        )
+
+
 class ReviewStale(Conflict):
     """The decision is not about the review that waits now. The response contains that review."""
 

@@ -10,11 +10,18 @@ from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries as mcp
+from rota.mcp.model import AcceptedDefinition
 from rota.platform import clock, ids, membership
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import review_items, review_queries, review_schemas, shaping
-from rota.tasks.errors import NotWaiting, ReviewStale, ServersDisconnected, ShapedByCaller
+from rota.tasks.errors import (
+    DefinitionsNotAccepted,
+    NotWaiting,
+    ReviewStale,
+    ServersDisconnected,
+    ShapedByCaller,
+)
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
@@ -104,17 +111,35 @@ async def check_second_person(tx: AccountReader, found: TaskReviews, named: Sequ
         raise ShapedByCaller(how, others=await _can_others_approve(tx, found, items))
 
 
+def check_accepted(found: TaskReviews, named: Sequence[str]) -> None:
+    """Refuses the approval of a call with a definition that is not accepted, if the review needs a
+    second person. Else the same person could approve the call and then accept the definition."""
+    if found.second_person is None:
+        return
+    tools = {
+        f"{item['server']}/{item['tool']}"
+        for item in found.reviews[0].items
+        if item["decision"] is None
+        and (not named or item["id"] in named)
+        and (shown := item.get("definitionHash")) is not None
+        and ((accepted := _definition_of(found, item)) is None or accepted.hash != shown)
+    }
+    if tools:
+        raise DefinitionsNotAccepted(sorted(tools))
+
+
 async def _can_others_approve(tx: AccountReader, found: TaskReviews, items: Items) -> bool:
     """Whether the account has an approver who shaped none of this."""
     policy = await accounts.policy(tx)
     left = await members.approver_ids(tx, anyone=policy.anyone_approves)
     shapers = await shaping.shapers(tx, found.task.id)
-    accepted = [
-        definition.shapers
-        for item in items
-        if (definition := found.definitions.get((item.get("serverId") or "", item["tool"] or "")))
-    ]
+    accepted = [definition.shapers for item in items if (definition := _definition_of(found, item))]
     return bool(left - set(shapers) - set().union(*accepted))
+
+
+def _definition_of(found: TaskReviews, item: dict[str, Any]) -> AcceptedDefinition | None:
+    """The accepted definition of the tool that is called."""
+    return found.definitions.get((item.get("serverId") or "", item["tool"] or ""))
 
 
 def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:

@@ -168,6 +168,7 @@ class Reviews:
                 await review_checks.add_edit(tx, before, reviews[0], by, body)
                 return await self._replace_edited(tx, before, edited)
         await review_checks.check_second_person(tx, found, named)
+        review_checks.check_accepted(found, named)
         await self._record_answers(tx, before, reviews[0], items)
         await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
         await review_queries.save_items(tx, before.id, items)
