@@ -1,6 +1,7 @@
-"""A person who leaves a company approves nothing any more: open reviews ask somebody else."""
+"""Whoever can no longer approve in a company has approved nothing that waits: open reviews ask
+somebody else."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,15 +66,41 @@ async def approve(
     return decided
 
 
-async def test_what_a_person_approved_before_leaving_is_decided_again(
-    run: GatedRun, company: Company
+async def let_approve(company: Company, approvers: str) -> None:
+    body = {"approvals": {"secondPerson": False, "approvers": approvers}}
+    answer = await company.owner.request(
+        "PUT", "/api/policies", json=body, headers=company.selected
+    )
+    assert answer.status_code == 200, answer.text
+
+
+async def leave(company: Company, person: Person) -> None:
+    assert (await company.remove(person)).status_code == 200
+
+
+async def lose_the_right(company: Company, person: Person) -> None:
+    await let_approve(company, "named")
+    assert (await company.change(person, role="member", approver=True)).status_code == 200
+    assert (await company.change(person, approver=False)).status_code == 200
+
+
+async def lose_the_policy(company: Company, person: Person) -> None:
+    assert (await company.change(person, role="member", approver=False)).status_code == 200
+    await let_approve(company, "named")
+
+
+@pytest.mark.parametrize("lose", [leave, lose_the_right, lose_the_policy])
+async def test_what_a_person_approved_before_losing_the_right_is_decided_again(
+    run: GatedRun, company: Company, lose: Callable[[Company, Person], Awaitable[None]]
 ) -> None:
     before = await run.review(run.two)
     first, second, third, fourth = (item["id"] for item in before["items"])
     edited = {"id": second, "arguments": {"text": "for my own account"}}
+    # Nothing is taken back before.
+    await let_approve(company, "anyone")
     await approve(run, run.one, before, {"id": first}, edited)
     kept = await approve(run, run.two, before, {"id": third})
-    assert (await company.remove(run.one)).status_code == 200
+    await lose(company, run.one)
 
     review = await run.review(run.two)
     # As it was first shown, except for the decision of the person who stays.

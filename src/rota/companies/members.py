@@ -25,6 +25,8 @@ REMOVED = Counter("rota_members_removed_total", "Members that were removed from 
 
 # Ends what a member has set up, in the transaction that removes the member.
 EndWork = Callable[[AccountTransaction, UUID], Awaitable[None]]
+# Takes back the open approvals of users who can no longer approve.
+WithdrawApprovals = Callable[[AccountTransaction], Awaitable[None]]
 # Tells all processes that a user has lost an account: account and user.
 Announce = Callable[[UUID, UUID], None]
 
@@ -37,6 +39,7 @@ class Members:
         *,
         end_work: Sequence[EndWork],
         end_management: EndWork,
+        withdraw_approvals: WithdrawApprovals,
         announce: Announce,
     ) -> None:
         self._db = db
@@ -44,6 +47,7 @@ class Members:
         self._end_work = end_work
         # Ends what only owners and admins can set up.
         self._end_management = end_management
+        self._withdraw_approvals = withdraw_approvals
         self._announce = announce
 
     async def page(self, caller: Caller, limit: int, offset: int) -> tuple[list[Member], int]:
@@ -97,11 +101,13 @@ class Members:
     async def _changed(
         self, tx: AccountTransaction, before: Member | None, user_id: UUID, by: UUID | None
     ) -> Member:
-        """Ends what the member can no longer manage, and records the change. The new member."""
+        """Ends what the member can no longer do, and records the change. The new member."""
         after = await _get(tx, user_id)
         if before is not None and before.role != "member" and after.role == "member":
             await self._end_management(tx, user_id)
         if after != before:
+            if before is not None:
+                await self._withdraw_approvals(tx)
             kind = "member.updated" if before else "member.added"
             data = {"role": after.role, "approver": after.approver}
             await record(tx, kind, user_id, by, **data)
@@ -145,6 +151,8 @@ class Members:
             revoked = await credentials.delete_keys_of(tx, user_id)
             for end_work in self._end_work:
                 await end_work(tx, user_id)
+            # Last, because it locks the event journal, which others lock after a schedule.
+            await self._withdraw_approvals(tx)
             by_id = by.user_id if by else None
             for key_id, _ in revoked:
                 data = {"keyId": to_wire("key", key_id), "by": _wire_user(by_id)}

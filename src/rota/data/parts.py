@@ -28,15 +28,14 @@ class DataParts(Outbound):
         return Members(
             self.db,
             self.authenticator,
-            # The last one locks the event journal, which others lock after a schedule.
             end_work=(
                 end_invitations,
                 forget_notifications,
                 pausing.pause_of,
                 ending.disable_of,
-                withdrawal.withdraw_approvals_of,
             ),
             end_management=ending.disable_of,
+            withdraw_approvals=withdrawal.withdraw_approvals,
             announce=self.fanout.announce_removal,
         )
 
@@ -59,7 +58,9 @@ class DataParts(Outbound):
 
     @cached_property
     def policies(self) -> Policies:
-        return Policies(self.db, self.retention_rules, queries.make_due_now)
+        return Policies(
+            self.db, self.retention_rules, queries.make_due_now, withdrawal.withdraw_approvals
+        )
 
     @cached_property
     def exports(self) -> Exports:

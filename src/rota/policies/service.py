@@ -12,15 +12,20 @@ from rota.policies.errors import TooFewApprovers
 from rota.policies.retention import RetentionRules
 from rota.policies.schemas import PoliciesResponse, PutPolicies
 
-# Makes retention look at the account soon.
-MakeDueNow = Callable[[AccountTransaction], Awaitable[None]]
+# What other packages do in the transaction of a change.
+Effect = Callable[[AccountTransaction], Awaitable[None]]
 
 
 class Policies:
-    def __init__(self, db: Database, rules: RetentionRules, make_due_now: MakeDueNow) -> None:
+    def __init__(
+        self, db: Database, rules: RetentionRules, make_due_now: Effect, withdraw_approvals: Effect
+    ) -> None:
         self._db = db
         self._rules = rules
+        # Makes retention look at the account soon.
         self._make_due_now = make_due_now
+        # Takes back the open approvals of users who can no longer approve.
+        self._withdraw_approvals = withdraw_approvals
 
     def show(self, policy: Policy) -> PoliciesResponse:
         return PoliciesResponse.of(policy, self._rules.in_effect(policy.retention))
@@ -49,6 +54,8 @@ class Policies:
                 if approvers < 2:
                     raise TooFewApprovers(approvers)
             await queries.set_policy(tx, policy)
+            if narrowed:
+                await self._withdraw_approvals(tx)
             shown = self.show(policy).model_dump(mode="json", by_alias=True)
             del shown["retentionInEffect"]
             data = shown | {"by": to_wire("user", caller.user_id)}

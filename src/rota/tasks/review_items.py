@@ -1,6 +1,6 @@
 """The items of a review: single calls or an output, and what was decided about each of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rota.platform import clock
@@ -97,17 +97,22 @@ def reject_items(review: Review, by: dict[str, Any]) -> Items:
     ]
 
 
-def withdraw(review: Review, user_id: str) -> Items:
-    """The items after taking back what this user (`user_…`) approved."""
-    return [_undecide(review, item) if is_by(item, user_id) else item for item in review.items]
+def withdraw(review: Review, approvers: Collection[str]) -> Items:
+    """The items after taking back what users other than these (`user_…`) approved."""
+    return [
+        item if _decider(item) is None or _decider(item) in approvers else _undecide(review, item)
+        for item in review.items
+    ]
 
 
-def is_by(item: dict[str, Any], user_id: str) -> bool:
+def _decider(item: dict[str, Any]) -> str | None:
+    """The user who decided, if one did. What a rule approved does not wait: whether the rule still
+    works is checked at the start."""
     by = item["decidedBy"]
-    if not isinstance(by, dict):
-        return bool(by == user_id)  # In an item of an earlier version, it is only the ID.
-    # What a rule approved does not wait. Whether the rule still works is checked at the start.
-    return bool(by["userId"] == user_id) and not _is_by_rule(item)
+    if isinstance(by, dict):
+        return None if _is_by_rule(item) else str(by["userId"])
+    # In an item of an earlier version, it is only the ID.
+    return None if by is None else str(by)
 
 
 def _is_by_rule(item: dict[str, Any]) -> bool:
