@@ -108,7 +108,8 @@ async def test_a_retry_from_failure_keeps_version_and_approvals_and_one_from_the
         "repeatedSteps": 0,
         "keptCostUsd": "0.000020",
         "maximumCostUsd": "1.000000",
-        "opensGates": ["tool"],
+        # Also those that the newest version asks for.
+        "opensGates": ["tool", "output"],
         "textChanged": False,
     }
     assert start == {
@@ -231,13 +232,35 @@ async def test_a_newer_version_that_is_locked_leaves_only_the_retry_from_failure
     assert [option["from"] for option in found["options"]] == ["failure"]
 
 
-async def test_a_retired_agent_keeps_its_version(run: GatedRun, tmp_path: Path) -> None:
+async def test_a_retry_from_failure_asks_what_the_newest_version_asks(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "stricter")
+    await failed(run, "stricter")
+    await publish(run.service, tmp_path, "stricter", run="true", **SECOND)
+    _, failure = (await quote(run))["options"]
+    assert failure["opensGates"] == ["run", "tool", "output"]
+    assert (await retry(run, "failure"))["status"] == "WAITING_APPROVAL"
+    await decide(run, run.one, await run.review(run.one))
+    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    await run.complete("Done.")
+    assert (await run.review(run.one))["gate"] == "output"
+    assert await version(run) == 1
+
+
+async def test_a_task_of_a_retired_agent_cannot_be_retried(run: GatedRun, tmp_path: Path) -> None:
     await publish(run.service, tmp_path, "retired")
     await failed(run, "retired")
     await publish(run.service, tmp_path, "successor")
-    assert [option["version"] for option in (await quote(run))["options"]] == [1, 1]
-    await retry(run, "start")
-    assert await version(run) == 1
+    quoted = await quote(run)
+    assert (quoted["available"], quoted["options"]) == (False, [])
+    assert "was removed from the catalog" in quoted["reason"]
+    for start_at in ("start", "failure"):
+        refused = await run.editor.post(f"{run.path}/retry", {"from": start_at})
+        assert (refused.status_code, refused.json()["error"]["message"]) == (409, quoted["reason"])
+    # The agent returns, and so do its tasks.
+    await publish(run.service, tmp_path, "retired")
+    await retry(run, "failure")
 
 
 async def test_a_quote_says_why_a_task_cannot_be_retried(service: Service) -> None:

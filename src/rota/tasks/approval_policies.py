@@ -1,5 +1,5 @@
-"""The approval policies that a task runs under: of its agent, of the tasks above it and of forks,
-and the account's limit of cost."""
+"""The approval policies that a task runs under: of its agent, of the tasks above it, of forks and
+of retries, and the account's limit of cost."""
 
 from dataclasses import asdict
 from typing import Any
@@ -42,6 +42,16 @@ async def of_fork(tx: AccountReader, original: Task) -> list[dict[str, Any]]:
         if policy not in policies:
             policies.append(policy)
     return policies
+
+
+def of_retry(task: Task, agent: AgentVersion, current: AgentVersion) -> list[dict[str, Any]] | None:
+    """What the task inherits. If the run keeps an earlier version, also the policy of the agent as
+    it is now: a retry must not avoid gates that the agent has gained since."""
+    policies = task.inherited_approval or []
+    known = {agent.approval, *map(Approval.from_json, policies)}
+    if agent.version == current.version or current.approval in known:
+        return task.inherited_approval
+    return [*policies, asdict(current.approval)]
 
 
 async def version_of(tx: AccountReader, task: Task) -> AgentVersion:

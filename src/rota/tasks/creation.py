@@ -85,8 +85,9 @@ class NewTask:
 class RetryPlan:
     """The next run of a failed task that the service runs."""
 
-    # With the policies of the tasks above the task.
+    # With the policies that the run inherits.
     agent: AgentVersion
+    inherited_approval: list[dict[str, Any]] | None
     opens_run_gate: bool
     # Whether a text differs from what a person approved at the run gate.
     text_changed: bool
@@ -150,23 +151,27 @@ class TaskCreation:
     async def plan_retry(
         self, tx: AccountReader, task: Task, tier: str, start_at: str
     ) -> RetryPlan:
-        """What a retry of a hosted task would do. Raises if the tier does not include the agent.
+        """What a retry of a hosted task would do. Raises if the tier does not include the agent, or
+        the agent is retired.
 
         From failure, the run keeps the agent's version, and its run gate opens only if the work is
         not the work that a person approved, or if nobody has approved it yet. From the start, the
-        run uses the newest version and every gate opens again. A retired agent has no newer
-        version, and a fork keeps the version that it was made for.
+        run uses the newest version and every gate opens again. A fork keeps the version that it was
+        made for.
         """
+        assert task.agent is not None
+        current = await agents.find(tx, task.agent)
+        if current is None:
+            raise AgentRetired(task.agent)
         begins_with_steps = bool(task.forked_step)
         if (start_at == "failure" or begins_with_steps) and await _has_lost_steps(tx, task):
             # It would repeat calls that were made, and nobody would be asked.
             raise StepsDeleted(is_fork=begins_with_steps)
-        before = await approval_policies.version_of(tx, task)
-        agent = before
-        if start_at == "start" and task.forked_from is None:
-            agent = await agents.find(tx, before.name) or before
+        newest = start_at == "start" and task.forked_from is None
+        agent = current if newest else await approval_policies.version_of(tx, task)
         self._agent_access.check(agent, tier)
-        agent = for_task(agent, task)
+        inherited = approval_policies.of_retry(task, agent, current)
+        agent = for_task(agent, replace(task, inherited_approval=inherited))
         approved = await review_queries.approved_run(tx, task.id)
         if start_at == "start" or approved is None:
             # A deadline can end a task before anyone has decided about its run.
@@ -180,7 +185,7 @@ class TaskCreation:
         else:
             opens_run_gate = not seals.is_same_work(approved.sealed, task, agent)
         text_changed = approved is not None and not seals.has_same_texts(approved.sealed, task)
-        return RetryPlan(agent, opens_run_gate, text_changed)
+        return RetryPlan(agent, inherited, opens_run_gate, text_changed)
 
     async def create(
         self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None

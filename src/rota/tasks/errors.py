@@ -70,8 +70,8 @@ class AgentNotInCatalog(InvalidField):
 class AgentRetired(Conflict):
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The agent {name} was removed from the catalog, so its tasks cannot be forked. Create "
-            "a task with another agent."
+            f"The agent {name} was removed from the catalog, so its tasks cannot be retried "
+            "or forked. Create a task with another agent."
         )
 
 

@@ -174,6 +174,7 @@ class Tasks:
             output=None,
             start_run=fresh.run if start_at == "start" else before.start_run or before.run,
             agent_version=agent.version,
+            inherited_approval=plan.inherited_approval,
             budget_cents=run_budget_cents(agent, before.budget_limit_cents),
             output_schema=before.output_schema if before.own_output_schema else agent.output_schema,
         )
