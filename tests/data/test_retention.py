@@ -107,11 +107,12 @@ async def test_a_parent_goes_after_its_subtasks_and_not_before_an_open_one(
     assert await ids_of(person) == set()
 
 
-async def test_what_an_open_fork_or_a_schedule_shows_is_kept(world_a: World) -> None:
+async def test_what_was_forked_or_a_schedule_shows_is_kept(world_a: World) -> None:
     person = await world_a.service.sign_in()
     await set_days(person, tasks=DAYS)
-    origin, scheduled, free = [await ended(person) for _ in range(3)]
-    fork = await create(person)
+    origin, fork, scheduled, free = [await ended(person) for _ in range(4)]
+    # The fork has ended, but not its own fork.
+    open_fork = await create(person)
     schedule = await person.post(
         "/api/schedules",
         {
@@ -124,13 +125,14 @@ async def test_what_an_open_fork_or_a_schedule_shows_is_kept(world_a: World) -> 
     )
     assert schedule.status_code == 201, schedule.text
     async with world_a.service.owner() as connection:
-        await connection.execute(
-            "UPDATE tasks SET forked_from = $2, forked_run = 1, forked_step = 1 "
-            "WHERE account_id = $1 AND id = $3",
-            person.user_id,
-            uuid_of(origin),
-            uuid_of(fork),
-        )
+        for forked_from, task in ((origin, fork), (fork, open_fork)):
+            await connection.execute(
+                "UPDATE tasks SET forked_from = $2, forked_run = 1, forked_step = 1 "
+                "WHERE account_id = $1 AND id = $3",
+                person.user_id,
+                uuid_of(forked_from),
+                uuid_of(task),
+            )
         await connection.execute(
             "INSERT INTO schedule_tasks SELECT account_id, id, $2 FROM schedules "
             "WHERE account_id = $1",
@@ -138,8 +140,11 @@ async def test_what_an_open_fork_or_a_schedule_shows_is_kept(world_a: World) -> 
             uuid_of(scheduled),
         )
     await world_a.retention(later(clock.now())).apply(person.user_id)
-    assert await ids_of(person) == {origin["id"], scheduled["id"], fork["id"]}
+    assert await ids_of(person) == {each["id"] for each in (origin, fork, open_fork, scheduled)}
     assert free["id"] not in await ids_of(person)
+    await patch(person, open_fork["id"], status="COMPLETED")
+    await world_a.retention(later(clock.now())).apply(person.user_id)
+    assert await ids_of(person) == {scheduled["id"]}
 
 
 async def test_steps_go_before_their_tasks_and_the_ledger_agrees(world: World) -> None:

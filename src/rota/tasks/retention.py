@@ -23,7 +23,8 @@ class Candidate:
     hosted: bool
     # Whether it has ended, has not changed since the time that was asked for, and no review waits.
     finished: bool
-    # Whether no other task needs it: no subtask, no open parent task and no open fork.
+    # Whether no other task needs it: no subtask, no open parent task and no fork. Who shaped it has
+    # shaped its forks too, also those that have ended: they can be retried and forked again.
     unneeded: bool
 
 
@@ -36,10 +37,6 @@ async def page(
         WITH page AS (
             SELECT id, run, hosted, status, finished_at, updated_at, parent_task_id FROM tasks
             WHERE account_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $5
-        ), forked AS (
-            SELECT array_agg(forked_from) AS ids FROM tasks
-            WHERE account_id = $1 AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
-              AND forked_from IS NOT NULL
         )
         SELECT p.id, p.run, p.hosted,
             p.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -50,8 +47,9 @@ async def page(
                 AND NOT EXISTS (SELECT FROM tasks a WHERE a.account_id = $1
                     AND a.id = p.parent_task_id
                     AND a.status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL'))
-                AND p.id <> ALL (coalesce(f.ids, '{}')) AS unneeded
-        FROM page p, forked f ORDER BY p.id
+                AND NOT EXISTS (SELECT FROM tasks f
+                    WHERE f.account_id = $1 AND f.forked_from = p.id) AS unneeded
+        FROM page p ORDER BY p.id
         """,
         tx.account_id,
         after,
