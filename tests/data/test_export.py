@@ -3,11 +3,15 @@
 import asyncio
 import hashlib
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import httpx
 import pytest
 
+from rota.audit import export as audit_export
 from rota.data import export
 from rota.data.tables import EXPORTED
 from rota.platform import ids
@@ -144,6 +148,44 @@ async def test_an_export_that_takes_too_long_or_loses_its_right_has_no_end(
     assert b"manifest" in await anext(lines)
     with pytest.raises(export.CutOff):
         await anext(lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "module", "pages"),
+    [
+        ("/api/export", "*/*", export, "_pages"),
+        ("/api/audit", "application/x-ndjson", audit_export, "lines"),
+    ],
+    ids=["account", "audit"],
+)
+async def test_an_export_ends_if_the_header_selects_another_company(
+    world_a: World,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    accept: str,
+    module: ModuleType,
+    pages: str,
+) -> None:
+    company = await Company.create(world_a.service)
+    person = await company.join(role="owner")
+    read_pages = getattr(module, pages)
+    removed: list[httpx.Response] = []
+
+    async def read_and_remove(*args: Any) -> AsyncIterator[Any]:
+        async for page in read_pages(*args):
+            if not removed:
+                removed.append(await company.remove(person))
+                assert removed[0].status_code == 200, removed[0].text
+                # The only company of the person is now this one.
+                made = await person.post("/api/companies", {"name": "Another"})
+                assert made.status_code == 201, made.text
+            yield page
+
+    monkeypatch.setattr(module, pages, read_and_remove)
+    headers = {"X-Service-Account": "company", "Accept": accept}
+    with pytest.raises(httpx.RemoteProtocolError):
+        await person.get(path, headers=headers)
+    assert removed
 
 
 async def test_the_command_line_exports_and_refuses_what_was_cut_off(

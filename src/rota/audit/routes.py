@@ -18,6 +18,7 @@ from rota.platform.db import NO_USER
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http import examples
 from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Several, Text
+from rota.platform.membership import MembershipEnded
 
 NDJSON = "application/x-ndjson"
 READ = allowed("audit:read", right="audit")
@@ -94,7 +95,7 @@ def audit_routes(trail: AuditTrail, authenticator: Authenticator) -> APIRouter:
             if wrong := [FieldError(name, whole) for name in request.query_params]:
                 raise ValidationFailed.of(*wrong)
             return StreamingResponse(
-                trail.export(caller, lambda: _still_allowed(request, authenticator)),
+                trail.export(caller, lambda: _still_allowed(request, caller, authenticator)),
                 media_type=NDJSON,
             )
         filters = Filter(
@@ -112,11 +113,14 @@ def audit_routes(trail: AuditTrail, authenticator: Authenticator) -> APIRouter:
     return router
 
 
-async def _still_allowed(request: Request, authenticator: Authenticator) -> Caller:
-    caller = await authenticator.authenticate(
+async def _still_allowed(request: Request, caller: Caller, authenticator: Authenticator) -> Caller:
+    found = await authenticator.authenticate(
         request.scope.get(AUTHORIZATION), request.headers.get("x-service-account")
     )
-    return READ.check(caller)
+    # `X-Service-Account: company` can select another company after a removal.
+    if found.account_id != caller.account_id:
+        raise MembershipEnded
+    return READ.check(found)
 
 
 def audit_key_routes(trail: AuditTrail) -> APIRouter:

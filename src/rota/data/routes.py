@@ -16,6 +16,7 @@ from rota.data.erasure import Erasures
 from rota.data.export import Exports
 from rota.data.schemas import EraseAccount, Erasure, ErasureResponse
 from rota.platform.http.description import documented
+from rota.platform.membership import MembershipEnded
 
 NDJSON = "application/x-ndjson"
 OWNER = allowed(right="data", session=True)
@@ -44,6 +45,9 @@ def data_routes(
             found = await authenticator.authenticate(
                 request.scope.get(AUTHORIZATION), request.headers.get("x-service-account")
             )
+            # `X-Service-Account: company` can select another company after a removal.
+            if found.account_id != caller.account_id:
+                raise MembershipEnded
             return OWNER.check(found)
 
         lines = exports.stream(caller, check)
