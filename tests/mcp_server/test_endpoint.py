@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
@@ -113,9 +114,10 @@ async def test_finding_agents_counts_as_an_ai_request(
 ) -> None:
     ceiling = int((await somebody.get("/api/agents")).headers["RateLimit-Limit"])
     policy = (await somebody.get("/api/agents")).headers["RateLimit-Policy"]
-    for _ in range(ceiling - 3):
+    for _ in range(ceiling - 4):
         assert (await somebody.get("/api/agents", params={"limit": 1})).status_code == 200
     async with connected(endpoints, secret, generation) as client:
+        assert (await client.list_tools()).tools
         assert (await call(client, "find_agents"))["total"] > 0
         # On a slow machine, the first requests have left the window meanwhile.
         for _ in range(ceiling):
@@ -124,6 +126,10 @@ async def test_finding_agents_counts_as_an_ai_request(
         error = await refusal(client, "find_agents")
         assert (error["code"], error["status"]) == ("RATE_LIMIT_EXCEEDED", 429)
         assert 0 < error["retryAfterSeconds"] <= 60
+        # The list of tools has agents too.
+        with pytest.raises(MCPError) as refused:
+            await client.list_tools()
+        assert refused.value.error.data["code"] == "RATE_LIMIT_EXCEEDED"
         # Other tools still work, because the ceiling of all requests is higher.
         assert policy.count(";") == 2
         assert (await call(client, "list_tasks"))["total"] == 0

@@ -126,10 +126,11 @@ class Calls:
         CALLS.labels(label, "ok").inc()
         return outcome
 
-    async def open_agents(self, caller: Caller) -> list[Agent]:
+    async def open_agents(self, caller: Caller, scope: Scope) -> list[Agent]:
         """The agents that the caller can give a task to."""
         if not (caller.has_scope("agents:read") and caller.has_scope("tasks:write")):
             return []
+        await charge_as_ai(scope)
         return await self._catalog.open_agents(caller, self._agent_access, AGENTS_SCANNED)
 
     async def _find_agents(self, call: Call, arguments: Arguments) -> Outcome:

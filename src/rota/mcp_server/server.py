@@ -105,8 +105,10 @@ class McpServer:
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         caller = await self._caller(context)
+        assert context.request is not None
+        scope = context.request.scope
         try:
-            agents = await self._calls.open_agents(caller) if self._most_agents else []
+            agents = await self._calls.open_agents(caller, scope) if self._most_agents else []
         except Exception as raised:
             raise _protocol_error(as_api_error(raised)) from None
         return ListToolsResult(tools=[*TOOLS, *agent_tools(agents, self._most_agents)])
