@@ -159,7 +159,7 @@ export const scopeGroups: {
       {
         scope: 'mcp:write',
         label: 'Connect tool servers',
-        does: 'Connects and removes servers, and accepts changed tools.',
+        does: 'Connects and removes servers, and accepts changed tools in place of a person.',
       },
       {
         scope: 'mcp:invoke',

@@ -172,7 +172,9 @@ class CreateKey(Body):
         doc(
             "What the key can do. Default: every scope except `tasks:approve`, `audit:read` "
             "and `webhooks:write`, "
-            "which must be named: a key is a program, and an approval is a decision of a person.",
+            "which must be named: a key is a program, and an approval is a decision of a person. "
+            "The default includes `mcp:write`, with which a program accepts changed tools, and "
+            "`mcp:invoke`, with which it calls tools without a review.",
             _SCOPES,
         ),
     ] = None

@@ -31,7 +31,8 @@ def create(
         typer.Option(
             help=(
                 "What the key can do. Can be repeated. Default: all except tasks:approve, "
-                "audit:read and webhooks:write."
+                "audit:read and webhooks:write. The default includes mcp:write, which accepts "
+                "changed tools, and mcp:invoke, which calls tools without a review."
             )
         ),
     ] = None,

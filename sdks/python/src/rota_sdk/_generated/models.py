@@ -910,7 +910,8 @@ class CreateKey(Body):
     scopes: list[Scope] | None = None
     """What the key can do. Default: every scope except `tasks:approve`, `audit:read` and
     `webhooks:write`, which must be named: a key is a program, and an approval is a decision of a
-    person.
+    person. The default includes `mcp:write`, with which a program accepts changed tools, and
+    `mcp:invoke`, with which it calls tools without a review.
     """
     expires_at: AwareDatetime | None = None
     """When the key stops working: an ISO 8601 time with an offset, in the future. Default: never."""
