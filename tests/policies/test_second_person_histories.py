@@ -1,7 +1,7 @@
 """Random histories of creating, editing, delegating and approving.
 
 Nobody approves what they shaped. A model in plain Python knows who shaped what, and each approval
-must be refused if and only if the model says so. `ROTA_TEST_HISTORIES` is the number of histories.
+must be refused if and only if the model says so.
 """
 
 import random
@@ -24,10 +24,11 @@ from tests.sizes import size
 from tests.tasks.world import patch
 
 HISTORIES = size(5, 1_000)
-OPERATIONS = 25
+OPERATIONS = 35
 # A company has so many histories, so that its rate limit and its credits are not reached.
 PER_COMPANY = 5
 WAITING = {"status": "WAITING_APPROVAL"}
+PART = {"agent": "operator", "name": "Part", "input": "Do it."}
 
 
 @pytest.fixture(scope="module", params=["a", "b"])
@@ -96,10 +97,10 @@ class History:
 
     async def step(self) -> None:
         if not self.tasks:
-            return await self.create()
+            return await self.delegate()
         operation = self.chance.choices(
             (self.create, self.edit, self.work, self.approve, self.instruct, self.retry),
-            (3, 3, 8, 10, 1, 2),
+            (3, 3, 8, 12, 1, 2),
         )[0]
         if self.chance.random() < 0.2:
             operation = self.chance.choice((self.fork, self.accept, self.rule, self.schedule))
@@ -121,6 +122,31 @@ class History:
         else:
             # A parent that has ended or is too deep, or too little money below it.
             assert answer.status_code in (400, 402, 409), answer.text
+
+    async def delegate(self) -> None:
+        """A run delegates, and goes on with the result of a subtask in which somebody answered."""
+        creator, answering, run = self.someone(), self.someone(), self.run
+        answer = await creator.post("/api/tasks", {"name": "A task", "agent": "foreman"})
+        assert answer.status_code == 201, answer.text
+        known = Known(answer.json()["task"], "foreman", shapers={creator.user_id})
+        self.add(known)
+        run.task_id, run.run = known.task["id"], known.run
+        await run.begin()
+        await run.answer(PART, tool="delegate")
+        await run.act()
+        await self.find_subtasks(known)
+        child = self.tasks[-1]
+        run.task_id = child.task["id"]
+        await run.begin()
+        await run.answer({"question": "How?"}, tool="ask_person")
+        await self.decide(answering, child)
+        await run.advance()
+        await run.complete("Done.")
+        run.task_id = known.task["id"]
+        await run.advance()
+        await self.hand_up(known)
+        await self.answer(known)
+        await self.decide(answering, known)
 
     async def edit(self) -> None:
         by, known = self.someone(), self.chance.choice(self.tasks)
@@ -161,8 +187,7 @@ class History:
         """What the model says. It delegates, asks, calls a tool or fails."""
         run, choice = self.run, self.chance.random()
         if known.agent == "foreman" and choice < 0.3:
-            part = {"agent": "operator", "name": "Part", "input": "Do it."}
-            await run.answer(part, tool="delegate")
+            await run.answer(PART, tool="delegate")
         elif choice < 0.4:
             await run.answer({"question": "How?"}, tool="ask_person")
         elif choice < 0.5:
@@ -228,7 +253,9 @@ class History:
         return found
 
     async def approve(self) -> None:
-        by, known = self.someone(), self.chance.choice(self.tasks)
+        await self.decide(self.someone(), self.chance.choice(self.tasks))
+
+    async def decide(self, by: Seat, known: Known) -> None:
         review = await review_of(by, known.task)
         if review["state"] != "pending":
             return
