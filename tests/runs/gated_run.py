@@ -23,7 +23,7 @@ from rota.mcp.errors import ServerUnreachable
 from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, ServerTool
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
-from rota.runs import steps
+from rota.runs import steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
@@ -243,7 +243,7 @@ class GatedRun:
         assert row_id is not None
         async with self.context.locked(self.run_input) as (tx, task):
             assert task is not None
-            await self._record_model_call(tx, row_id, step)
+            await self._record_model_call(tx, row_id, step, response)
             agent = await self.context.agent(tx, task)
             box = await self.toolbox.open(self.account_id, agent)
             tools = {name: tool for name, (tool, _) in box.items()}
@@ -262,21 +262,25 @@ class GatedRun:
         assert row_id is not None
         async with self.context.locked(self.run_input) as (tx, task):
             assert task is not None
-            await self._record_model_call(tx, row_id, step)
-            agent = await self.context.agent(tx, task)
             response = ModelResponse([TextPart(output)])
+            await self._record_model_call(tx, row_id, step, response)
+            agent = await self.context.agent(tx, task)
             self.next = await self.loop.apply_response(
                 tx, task, agent, step, response, [], {}, Answer(output)
             )
 
-    async def _record_model_call(self, tx: Any, row_id: UUID, step: int) -> None:
+    async def _record_model_call(
+        self, tx: Any, row_id: UUID, step: int, response: ModelResponse
+    ) -> None:
         await tx.execute(
-            "INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, outcome)"
-            " VALUES ($1, $2, $3, $4, 0, 'model', 'finished', 'test', 'ok')",
+            "INSERT INTO steps"
+            " (account_id, task_id, run, step, call, kind, state, name, outcome, result)"
+            " VALUES ($1, $2, $3, $4, 0, 'model', 'finished', 'test', 'ok', $5)",
             self.account_id,
             row_id,
             self.run,
             step,
+            transcript.dump_response(response),
         )
 
     async def act(self) -> None:

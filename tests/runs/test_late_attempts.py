@@ -157,6 +157,25 @@ async def test_the_key_of_a_call_stays_the_same_in_a_retry_from_failure(run: Gat
     assert len(set(run.client.keys)) == 1
 
 
+async def test_a_call_that_was_edited_has_another_key_than_the_call_that_may_have_been_made(
+    run: GatedRun,
+) -> None:
+    await begin(run)
+    run.client.lost = 3
+    for text in (None, "other", None):
+        review = await run.review(run.one)
+        item = {"id": review["items"][0]["id"]}
+        edit = item if text is None else item | {"arguments": {"text": text}}
+        assert (await decide(run, run.one, review, decisions=[edit])).status_code == 200
+        await work(run)
+    texts = [made.arguments["text"] for made in run.client.made]
+    assert texts == [ASKED["text"], "other", "other"]
+    first, edited, repeated = run.client.keys
+    assert first == f"{run.task_id.removeprefix('task_')}-call-1-1-1"
+    assert edited.startswith(f"{first}-")
+    assert repeated == edited
+
+
 async def test_a_call_that_fails_before_it_is_sent_is_repeated_unasked(run: GatedRun) -> None:
     await begin(run)
     await decide(run, run.one, await run.review(run.one))

@@ -94,7 +94,7 @@ class Step:
 
     @property
     def key(self) -> str:
-        """Names the call for its tool server. It stays the same in a retry from failure."""
+        """Names the call in its task. It stays the same in a retry from failure."""
         return f"call-{self.planned_run or self.run}-{self.step}-{self.call}"
 
     @property

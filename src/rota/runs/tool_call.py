@@ -62,6 +62,8 @@ class Started:
     source: ToolSource
     arguments: dict[str, Any]
     started_at: datetime
+    # What identifies the call for its tool server.
+    key: str
     # When this process began to mark it, on its monotonic clock.
     checked_s: float
 
@@ -210,7 +212,8 @@ class ToolCaller:
                 reason = call_texts.AGAIN if row.approved_by_rule else None
                 return await self._loop.reopen_gate(tx, task, agent, row, tool, reason)
             row = approved
-        return Started(row, tool, source, arguments, row.planned_at, checked_s)
+        key = await tool_steps.idempotency_key(tx, task.id, row)
+        return Started(row, tool, source, arguments, key, row.planned_at, checked_s)
 
     async def _was_asked(self, tx: AccountTransaction, task: Task, row: Step) -> bool:
         """Whether a review of this run is about the call. Else it was copied from an earlier run,
@@ -228,7 +231,6 @@ class ToolCaller:
         account_id, task_id = ids_of(call_input.run)
         row, tool = call.row, call.tool
         started = clock.now()
-        key = f"{task_id.hex}-{row.key}"
         sent = False
 
         async def before_send() -> None:
@@ -243,7 +245,9 @@ class ToolCaller:
 
         try:
             with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
-                result = await call.source.call(account_id, tool, call.arguments, key, before_send)
+                result = await call.source.call(
+                    account_id, tool, call.arguments, call.key, before_send
+                )
         except FencedOut:
             raise  # The tool was not called.
         except ToolUnavailable:

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform import json
-from rota.platform.canonical import digest
+from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
 from rota.platform.ids import to_wire
-from rota.runs import step_events
+from rota.runs import step_events, steps, transcript
 from rota.runs.steps import COLUMNS, State, Step
 
 
@@ -145,6 +145,22 @@ async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping
         item.get("sealed"),
         item.get("digest"),
     )
+
+
+async def idempotency_key(tx: AccountTransaction, task_id: UUID, at: Step) -> str:
+    """What identifies a call for its tool server. It stays the same when the call is repeated.
+
+    Arguments that a person edited have another key: a server may have stored the result of the
+    first ones.
+    """
+    key = f"{task_id.hex}-{at.key}"
+    # Only a person who approves a call can edit it.
+    model_call = await steps.one(tx, task_id, at.run, at.step, 0) if at.is_approved else None
+    if model_call is None or model_call.result is None:
+        return key
+    if not transcript.is_edited(transcript.response_of(model_call), at):
+        return key
+    return f"{key}-{digest(canonical_json(at.sealed_arguments))[:16]}"
 
 
 async def approve_start(tx: AccountTransaction, task_id: UUID, at: Step) -> None:

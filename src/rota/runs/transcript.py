@@ -116,6 +116,11 @@ def _edits(response: ModelResponse, results: Sequence[Step]) -> dict[int, _Edit]
     return found
 
 
+def is_edited(response: ModelResponse, row: Step) -> bool:
+    """Whether a person changed the arguments of this call of the response."""
+    return row.call in _edits(response, [row])
+
+
 def arguments_of(call: ToolCallPart) -> tuple[dict[str, Any], str | None]:
     """The arguments that the model requested, or why they cannot be read."""
     try:
