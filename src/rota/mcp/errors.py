@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import mcp_types as types
+
 from rota.accounts.model import Kind
 from rota.auth.errors import SecondPersonRequired
-from rota.mcp.model import Server, ServerTool, Status
+from rota.mcp.model import Definition, Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
 
@@ -56,11 +58,19 @@ class DefinitionsTooLarge(ServerError):
 
 
 class CallRejected(Exception):
-    """The server responded to a request with an error of the protocol and did not run it."""
+    """The server responded to a request with an error of the protocol."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.message = message
+        self.code = code
+
+    def may_have_run(self, definition: Definition) -> bool:
+        """Whether the tool may have run. Many servers report its failures with such errors."""
+        if self.code == types.INVALID_PARAMS:
+            # Servers also send it for a result that does not match the schema of the tool's output.
+            return definition.get("outputSchema") is not None
+        return self.code not in (types.INVALID_REQUEST, types.METHOD_NOT_FOUND)
 
 
 class ServerNotFound(NotFound):

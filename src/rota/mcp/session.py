@@ -240,7 +240,7 @@ class Session:
         except MCPError as error:
             failure = self._decode(error)
             if failure is None:
-                raise CallRejected(error.message[:500]) from None
+                raise CallRejected(error.message[:500], error.code) from None
             if isinstance(failure, SessionEnded):
                 self.closed = True
             if isinstance(failure, ServerBusy):

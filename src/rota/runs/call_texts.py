@@ -1,10 +1,23 @@
 """What people read about a call that stops at a gate again, and what the model reads about a call
 that is not made."""
 
+from rota.mcp.errors import sentence
+
 UNKNOWN = (
     "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
     "Approve to repeat the call, or reject to continue without it."
 )
+
+
+def unknown_after(message: str) -> str:
+    """For a call to which the server responded with this error."""
+    return (
+        f"The tool server responded with an error: {sentence(message)} It is unknown whether the "
+        "call took effect. Check the tool's system. Approve to repeat the call, or reject to "
+        "continue without it."
+    )
+
+
 CHANGED = (
     "The tool's definition or its server changed after the call was planned or approved. Review "
     "the call again. Approve to make it, or reject to continue without it."

@@ -16,7 +16,14 @@ from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import RateLimited
 from rota.runs.bounds import MAX_TOOLS_KIB, ToolsTooLarge
-from rota.runs.tools import AccountBusy, Tool, ToolChanged, ToolResult, ToolUnavailable
+from rota.runs.tools import (
+    AccountBusy,
+    OutcomeUnknown,
+    Tool,
+    ToolChanged,
+    ToolResult,
+    ToolUnavailable,
+)
 
 # The tool names that model providers accept.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -83,6 +90,8 @@ class McpTools:
         except ToolRemoved:
             return ToolResult("The server no longer has this tool.", is_error=True)
         except CallRejected as rejected:
+            if not tool.read_only and rejected.may_have_run(known.accepted or {}):
+                raise OutcomeUnknown(rejected.message) from None
             return ToolResult(f"The server rejected the call: {rejected.message}", is_error=True)
         except ServerError as error:
             if error.sent:

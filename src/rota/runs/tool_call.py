@@ -28,6 +28,7 @@ from rota.runs.tools import (
     ASK_PERSON,
     DELEGATE,
     READ_RESULT,
+    OutcomeUnknown,
     Tool,
     Toolbox,
     ToolChanged,
@@ -61,9 +62,9 @@ class Started:
     tool: Tool
     source: ToolSource
     arguments: dict[str, Any]
-    started_at: datetime
     # What identifies the call for its tool server.
     key: str
+    started_at: datetime
     # When this process began to mark it, on its monotonic clock.
     checked_s: float
 
@@ -269,8 +270,11 @@ class ToolCaller:
             CALLS.labels("unknown").inc()
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
+            why = call_texts.UNKNOWN
+            if isinstance(error, OutcomeUnknown):
+                why = call_texts.unknown_after(storable(error.message))
             return await retry_database(
-                lambda: self._ask_again(call_input, call, tool, call_texts.UNKNOWN, maybe_made=True)
+                lambda: self._ask_again(call_input, call, tool, why, maybe_made=True)
             )
         steps.DURATION_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"

@@ -101,6 +101,17 @@ class ToolChanged(Exception):
         self.now = now
 
 
+class OutcomeUnknown(Exception):
+    """The server responded with an error to a call of a tool that writes, which may have run.
+
+    The message is text of the server, so logs do not get it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self.message = message
+
+
 class ToolSource(Protocol):
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
         """The tools that this agent can use in this account."""
