@@ -23,7 +23,6 @@ from rota.platform.db import Database
 from rota.platform.temporal import Temporal
 from rota.runs.contracts import SLICES_QUEUE, RunInput, workflow_id
 from rota.runs.slice_workflow import TaskRun
-from rota.runs.workflow import Run
 from rota.tasks import queries
 from rota.tasks.states import Status
 from rota.tasks.transitions import CANCEL, CHECK, QUEUED, START, WAKE
@@ -104,7 +103,7 @@ class RunDispatcher:
         return None
 
     async def wake(self, instruction: Instruction) -> Reschedule | None:
-        if await _exists((await self._handle(instruction)).signal(Run.wake)):
+        if await _exists((await self._handle(instruction)).signal(TaskRun.wake)):
             # A run that only looks again is not new, so it is checked already.
             return None if instruction.payload.get("again") else _check_later(instruction)
         # The start of a PENDING run is in the outbox too, and only that says where the run starts.
@@ -120,9 +119,10 @@ class RunDispatcher:
         payload = {**instruction.payload, "fence": task.fence}
         return await self.start(replace(instruction, payload=payload))
 
-    async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
+    # Runs that earlier versions started have another workflow, with the same signal.
+    async def _handle(self, instruction: Instruction) -> WorkflowHandle[TaskRun, None]:
         client = await self._temporal.client()
-        return client.get_workflow_handle_for(Run.run, workflow_id(*_names(instruction)))
+        return client.get_workflow_handle_for(TaskRun.run, workflow_id(*_names(instruction)))
 
 
 def priority_key(priority: float) -> int:
