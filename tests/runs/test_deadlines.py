@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.runs.runner import Runner, shown, until
-from tests.runs.scripted import Scripted, calls, delegates, last_message, says
+from tests.runs.scripted import Scripted, calls, conversation, delegates, last_message, says
 from tests.runs.test_ends import failed
 from tests.service import Person
 from tests.tasks.world import patch, uuid_of
@@ -104,6 +104,34 @@ async def test_a_decision_before_the_deadline_counts_although_the_run_has_not_re
     assert len(await scripted.done("decided-early")) == 1
     assert last_message((await scripted.asked(script))[1]) == "Both."
     assert len((await runner.review(person, task))["history"]) == 1
+
+
+async def test_a_decision_about_one_of_several_calls_before_the_deadline_counts(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    send = calls(
+        ("desk__send", {"ref": "decided-alone"}),
+        ("ask_person", {"question": "Which?"}),
+        ("desk__send", {"ref": "undecided"}),
+    )
+    script = await scripted.script(send, says("Sent."))
+    task = await runner.begin(person, "careful", script)
+    items = (await runner.waiting(person, task, "tool"))["items"]
+    answer = {"id": items[1]["id"], "arguments": {"answer": "Both."}}
+    await runner.approve(person, task, {"id": items[0]["id"]}, answer)
+    await patch(person, task["id"], deadline=soon(0.5))
+    await runner.until(person, task, "FAILED")
+    await runner.history_ends(task)
+    await patch(person, task["id"], deadline=None)
+    await runner.retry(person, task, "failure")
+    # Only the call that nobody decided about waits again.
+    [item] = (await runner.waiting(person, task, "tool"))["items"]
+    assert item["arguments"] == {"ref": "undecided"}
+    await runner.approve(person, task)
+    await runner.until(person, task, "COMPLETED")
+    for ref in ("decided-alone", "undecided"):
+        assert len(await scripted.done(ref)) == 1
+    assert "Both." in conversation((await scripted.asked(script))[1])
 
 
 async def test_a_rejected_answer_is_rejected_although_the_run_has_not_read_it(

@@ -149,15 +149,21 @@ class AgentLoop:
         if row.state == "planned" and item["decision"] != "rejected":
             # It is not a call that a rule covered until a person rejected it with others.
             return "planned"
-        if item["decision"] != "approved":
-            # A call that was started may have taken effect, and the model has to know that.
-            text = (
-                transcript.unknown_outcome(review)
-                if row.may_have_effect
-                else transcript.rejection("call", review)
-            )
-            await tool_steps.finish(tx, task.id, row, text, "rejected")
-            return "finished"
+        if item["decision"] == "approved":
+            return await self.apply_approval(tx, task, row, item)
+        # A call that was started may have taken effect, and the model has to know that.
+        text = (
+            transcript.unknown_outcome(review)
+            if row.may_have_effect
+            else transcript.rejection("call", review)
+        )
+        await tool_steps.finish(tx, task.id, row, text, "rejected")
+        return "finished"
+
+    async def apply_approval(
+        self, tx: AccountTransaction, task: Task, row: Step, item: Mapping[str, Any]
+    ) -> State:
+        """Applies an approved item of a review to its call. Returns the call's state."""
         if asks_person(row):
             answer = (item["arguments"] or {}).get("answer") or "Approved without an answer."
             await tool_steps.finish(tx, task.id, row, answer, "ok")

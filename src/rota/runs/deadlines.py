@@ -63,7 +63,12 @@ class Deadlines:
                 tx, task.id, await _last_answer(tx, task), transcript.ANSWER_NOT_DECIDED
             )
         agent = await self._context.agent(tx, task)
+        items = {item["id"]: item for item in review.items}
         for row in await steps.gated_calls(tx, task.id, task.run):
+            item = items.get(row.item_id)
+            if item is not None and item["decision"] == "approved":
+                await self._loop.apply_approval(tx, task, row, item)
+                continue
             asks = asks_person(row)
             by_policy = agent.asks_before(f"{row.server}/{row.name}", read_only=row.read_only)
             if asks or row.may_have_effect or not by_policy:
