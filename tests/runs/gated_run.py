@@ -68,6 +68,10 @@ class RecordingClient:
     # Calls for which the database fails before they are sent.
     stopped: int = 0
     keys: list[str] = field(default_factory=list)
+    # If set, the server has changed the description of its tool to this before the next calls.
+    changed: str | None = None
+    # Happens after a call has reached the server, before its result arrives.
+    meanwhile: Callable[[], Awaitable[Any]] | None = None
 
     async def call(
         self,
@@ -100,6 +104,8 @@ class RecordingClient:
             self.lost -= 1
             raise ConnectionResetError
         return types.CallToolResult(content=[types.TextContent(type="text", text="Done.")])
+        if self.meanwhile:
+            await self.meanwhile()
 
 
 def send(description: str) -> Definition:

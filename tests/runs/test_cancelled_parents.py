@@ -15,7 +15,7 @@ from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_fence import begun, with_a_started_call
 from tests.service import Person, Service
-from tests.tasks.world import create, uuid_of
+from tests.tasks.world import create, patch, uuid_of
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,19 @@ async def test_a_slice_stops_when_a_task_above_its_run_is_cancelled(run: GatedRu
     await begun(run)
     assert run.next == NextStep("end")
     assert await run.status() == "CANCELLED"
+    assert run.client.made == []
+
+
+@pytest.mark.parametrize("how", ["task", "grandparent"])
+async def test_a_started_call_is_not_sent_after_the_cancellation(run: GatedRun, how: str) -> None:
+    late, started = await with_a_started_call(run)
+    if how == "grandparent":
+        await cancel_grandparent(run)
+    else:
+        response = await patch(run.editor, run.task_id, status="CANCELLED")
+        assert response.status_code == 200
+    with pytest.raises(FencedOut):
+        await run.tool_caller.make(CallInput(late._run_input, 1, 1), started)
     assert run.client.made == []
 
 

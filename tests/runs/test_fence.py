@@ -115,9 +115,8 @@ async def test_a_late_slice_stores_the_result_of_its_call_and_the_first_result_s
     run: GatedRun,
 ) -> None:
     late, started = await with_a_started_call(run)
-    call_input = CallInput(late._run_input, 1, 1)
-    await begun(run)
-    await run.tool_caller.make(call_input, started)
+    run.client.meanwhile = lambda: begun(run)
+    await run.tool_caller.make(CallInput(late._run_input, 1, 1), started)
     [row] = await run.tool_rows()
     assert (row.state, row.outcome) == ("finished", "ok")
     successor = await begun(run)

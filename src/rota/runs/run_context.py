@@ -123,6 +123,16 @@ async def cancelled_parents(tx: AccountReader, tasks: Iterable[Task | Fence]) ->
     return await trees.below_cancelled(tx, parents)
 
 
+async def may_make_calls(tx: AccountReader, run_input: RunInput) -> bool:
+    """Whether the run has not ended, and its slice still carries it."""
+    task = await queries.find(tx, ids_of(run_input)[1])
+    if task is None or task.run != run_input.run or task.status in TERMINAL:
+        return False
+    if run_input.fence not in (None, task.fence):
+        return False
+    return not await cancelled_parents(tx, [task])
+
+
 def check_fence(run_input: RunInput, task: Task | None) -> None:
     if run_input.fence is not None and (task is None or task.fence != run_input.fence):
         raise FencedOut

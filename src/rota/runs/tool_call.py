@@ -22,7 +22,7 @@ from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
-from rota.runs.run_context import FencedOut, RunContext, ids_of
+from rota.runs.run_context import FencedOut, RunContext, ids_of, may_make_calls
 from rota.runs.steps import Step
 from rota.runs.tools import (
     ASK_PERSON,
@@ -296,25 +296,25 @@ class ToolCaller:
         return await retry_database(finish)
 
     async def _check_not_late(self, call_input: CallInput, call: "Started") -> None:
-        """Looks again before the call is sent, if this process was paused since it was marked.
+        """Looks again before the call is sent, if it writes or this process was paused meanwhile.
 
-        Another worker may have taken over the run meanwhile, and a person may have rejected the
-        call because its outcome was unknown.
+        A person may have cancelled the task, or another worker may have taken over the run.
         """
         run_input = call_input.run
         account_id, task_id = ids_of(run_input)
-        while time.monotonic() - call.checked_s > MAX_PAUSE * run_input.heartbeat_s:
-            looked_s = time.monotonic()
+        wants_look = not call.row.read_only
+        while wants_look or time.monotonic() - call.checked_s > MAX_PAUSE * run_input.heartbeat_s:
+            wants_look, looked_s = False, time.monotonic()
 
-            async def look() -> tuple[Task | None, Step | None]:
+            async def look() -> Step | None:
                 async with self._context.db.read(account_id) as tx:
+                    if not await may_make_calls(tx, run_input):
+                        return None
                     place = (run_input.run, call_input.step, call_input.call)
-                    return await queries.find(tx, task_id), await steps.one(tx, task_id, *place)
+                    return await steps.one(tx, task_id, *place)
 
-            task, row = await retry_database(look)
-            if task is None or task.run != run_input.run or task.status == "CANCELLED":
-                raise FencedOut
-            if run_input.fence not in (None, task.fence) or not (row and call.is_current(row)):
+            row = await retry_database(look)
+            if row is None or not call.is_current(row):
                 raise FencedOut
             call = replace(call, checked_s=looked_s)
 
