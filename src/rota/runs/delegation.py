@@ -36,7 +36,7 @@ class Delegation:
             await tool_steps.finish(tx, parent.id, row, refused.message, "failed")
         else:
             await tool_steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)
-            await step_events.tool_calls_start(tx, parent.id, [row])
+            await step_events.tool_calls_start(tx, parent.id, [row], are_new=True)
 
     async def _create(
         self, tx: AccountTransaction, parent: Task, agent: AgentVersion, row: Step

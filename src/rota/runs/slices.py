@@ -307,7 +307,7 @@ class Slice:
         self._started = {}
         if not self._history.lost and not activity.is_worker_shutdown():
             self._started = await self._parts.tool_caller.start_in(
-                tx, task, agent, planned[:CALLS_AT_ONCE]
+                tx, task, agent, planned[:CALLS_AT_ONCE], are_new=True
             )
 
     async def _pause(self, seconds: float) -> None:

@@ -41,9 +41,16 @@ async def model_call_finished(tx: AccountTransaction, run_id: RunId, step: int) 
     await journal.append(tx, STEP_FINISHED, data, run_id.task_id)
 
 
-async def tool_calls_start(tx: AccountTransaction, task_id: UUID, rows: Sequence[Step]) -> None:
-    """Leaves out the calls that have started before."""
-    first = [row for row in rows if row.attempts == 0 and not row.may_have_effect]
+async def tool_calls_start(
+    tx: AccountTransaction, task_id: UUID, rows: Sequence[Step], *, are_new: bool
+) -> None:
+    """Leaves out the calls that have started before, unless `are_new`: if none can have."""
+    first = [
+        row
+        for row in rows
+        # The row of a call that was started and not sent does not say so.
+        if are_new or not await journal.has(tx, task_id, STEP_STARTED, of_tool(row))
+    ]
     await journal.append_all(tx, [(STEP_STARTED, of_tool(row)) for row in first], task_id)
     for row in rows:
         if row not in first:

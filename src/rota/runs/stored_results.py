@@ -33,7 +33,7 @@ async def read(tx: AccountTransaction, task: Task, row: Step) -> None:
     if row.state == "finished":
         return
     found = await steps.one(tx, task.id, task.run, *_call_key(row.sealed_arguments))
-    await step_events.tool_calls_start(tx, task.id, [row])
+    await step_events.tool_calls_start(tx, task.id, [row], are_new=True)
     text, outcome = reading([found] if found else [], row.step, row.sealed_arguments)
     await tool_steps.finish(tx, task.id, row, text, outcome)
 

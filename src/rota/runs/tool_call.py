@@ -120,10 +120,13 @@ class ToolCaller:
         task: Task,
         agent: AgentVersion,
         rows: Sequence[Step],
+        *,
+        are_new: bool = False,
     ) -> dict[int, "Started | NextStep"]:
         """Marks these calls of a step as started, and creates the subtasks that they delegate.
 
         A call for which a person has to decide again stops the run, so those after it are left out.
+        `are_new` if this transaction planned the calls.
         """
         found: dict[int, Started | NextStep] = {}
         ready: list[Started] = []
@@ -142,7 +145,7 @@ class ToolCaller:
             found[row.call] = outcome
             if outcome == WAITS_FOR_PERSON:
                 break
-        return found | await _mark_started(tx, task, ready)
+        return found | await _mark_started(tx, task, ready, are_new=are_new)
 
     async def _find(self, call_input: CallInput) -> tuple[Task, Step, AgentVersion] | None:
         run_input = call_input.run
@@ -377,13 +380,14 @@ def _is_built_in(row: Step) -> bool:
 
 
 async def _mark_started(
-    tx: AccountTransaction, task: Task, ready: Sequence["Started"]
+    tx: AccountTransaction, task: Task, ready: Sequence["Started"], *, are_new: bool = False
 ) -> dict[int, "Started | NextStep"]:
     if not ready:
         return {}
-    calls = [call.row.call for call in ready]
-    await step_events.tool_calls_start(tx, task.id, [call.row for call in ready])
-    started_at = await tool_steps.start(tx, task.id, task.run, ready[0].row.step, calls)
+    rows = [call.row for call in ready]
+    await step_events.tool_calls_start(tx, task.id, rows, are_new=are_new)
+    calls = [row.call for row in rows]
+    started_at = await tool_steps.start(tx, task.id, task.run, rows[0].step, calls)
     return {call.row.call: replace(call, started_at=started_at[call.row.call]) for call in ready}
 
 

@@ -274,7 +274,7 @@ class _Writer:
         await self._loop.advance(tx, task)
         for row in await steps.calls_of(tx, task.id, task.run, step):
             if row.state != "finished":
-                await step_events.tool_calls_start(tx, task.id, [row])
+                await step_events.tool_calls_start(tx, task.id, [row], are_new=True)
                 await tool_steps.start(tx, task.id, task.run, step, [row.call])
                 await self._date(tx, task)
                 self._moment.pass_s(0.1, 1.2)
