@@ -16,9 +16,10 @@ import orjson
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from rota.composition import Composition
+from rota.events import journal
 from rota.mcp import definitions
 from rota.mcp import queries as mcp
-from rota.mcp.client import ToolClient
+from rota.mcp.client import DefinitionChanged, ToolClient
 from rota.mcp.errors import ServerUnreachable
 from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, ServerTool
 from rota.platform import clock, ids
@@ -67,11 +68,11 @@ class RecordingClient:
     unavailable: int = 0
     # Calls for which the database fails before they are sent.
     stopped: int = 0
-    keys: list[str] = field(default_factory=list)
     # If set, the server has changed the description of its tool to this before the next calls.
     changed: str | None = None
     # Happens after a call has reached the server, before its result arrives.
     meanwhile: Callable[[], Awaitable[Any]] | None = None
+    keys: list[str] = field(default_factory=list)
 
     async def call(
         self,
@@ -86,6 +87,9 @@ class RecordingClient:
         if self.stopped:
             self.stopped -= 1
             raise PoolExhausted
+        if self.changed:
+            live = listed(send(self.changed))
+            raise DefinitionChanged(replace(tool, live=live.definition, live_hash=live.hash))
         await before_send()
         assert tool.accepted is not None
         self.keys.append(key)
@@ -100,12 +104,12 @@ class RecordingClient:
                 arguments,
             )
         )
+        if self.meanwhile:
+            await self.meanwhile()
         if self.lost:
             self.lost -= 1
             raise ConnectionResetError
         return types.CallToolResult(content=[types.TextContent(type="text", text="Done.")])
-        if self.meanwhile:
-            await self.meanwhile()
 
 
 def send(description: str) -> Definition:
@@ -303,6 +307,13 @@ class GatedRun:
 
     async def tool_rows(self) -> list[Step]:
         return [row for row in await self.rows() if row.kind == "tool"]
+
+    async def started_calls(self) -> list[int]:
+        """The numbers of the tool calls that have an event `step.started`."""
+        async with self.parts.db.read(self.account_id) as tx:
+            found = await journal.after(tx, 0, task_id=ids.from_wire("task", self.task_id))
+        started = [event.data["call"] for event in found if event.type == journal.STEP_STARTED]
+        return sorted(call for call in started if call)
 
     async def write(self, statement: str) -> None:
         """Changes rows of the account, which is `$1`."""

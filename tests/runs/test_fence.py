@@ -25,7 +25,7 @@ from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import Started
 from rota.tasks.model import Task
-from tests.runs.gated_run import ASKED, CATALOG, GatedRun
+from tests.runs.gated_run import ASKED, CATALOG, GatedRun, decide
 from tests.runs.runner import shown
 from tests.service import Service
 from tests.tasks.world import patch
@@ -109,6 +109,33 @@ async def test_a_late_slice_does_not_make_a_call_that_a_person_rejected(run: Gat
     with pytest.raises(FencedOut):
         await run.tool_caller.make(CallInput(late._run_input, 1, 1), paused)
     assert run.client.made == []
+
+
+async def test_calls_of_a_changed_tool_that_were_not_sent_are_not_said_to_have_taken_effect(
+    run: GatedRun,
+) -> None:
+    await run.open("trusting")
+    current = await begun(run)
+    await run.answer({"text": "a"}, {"text": "b"})
+    run.client.changed = "Sends to everybody."
+    assert await current._call_tools(NextStep("act", 1, [1, 2])) is None
+    assert sorted(row.state for row in await run.tool_rows()) == ["gated", "planned"]
+    await run.redefine(run.client.changed)
+    run.client.changed = None
+    # The policy asks nobody about the other call, but its tool is another one now.
+    asked = []
+    for _ in range(2):
+        review = await run.review(run.one)
+        [item] = review["items"]
+        asked.append(item["id"])
+        assert "unknown" not in item["reason"]
+        assert (await decide(run, run.one, review)).status_code == 200
+        current = await begun(run)
+        assert run.next is not None
+        await current._call_tools(run.next)
+    assert sorted(asked) == ["call-1-1-1", "call-1-1-2"]
+    assert sorted(made.arguments["text"] for made in run.client.made) == ["a", "b"]
+    assert await run.started_calls() == [1, 2]
 
 
 async def test_a_late_slice_stores_the_result_of_its_call_and_the_first_result_stays(

@@ -340,10 +340,13 @@ class ToolCaller:
         self, call_input: CallInput, call: "Started", tool: Tool, reason: str, *, maybe_made: bool
     ) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):
-            if task is None or task.status != "RUNNING":
+            if task is None:
                 return NextStep("end")
             row = await _row(tx, task, call_input)
-            if not call.is_current(row):
+            if not call.is_current(row) or task.status != "RUNNING":
+                if call.is_current(row) and not maybe_made:
+                    # The gate of another call is open. This one was not sent, and starts after it.
+                    await tool_steps.undo_start(tx, task.id, row)
                 return await self._loop.advance(tx, task)
             agent = await self._context.agent(tx, task)
             return await self._loop.reopen_gate(
