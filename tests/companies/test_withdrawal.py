@@ -109,7 +109,7 @@ async def test_what_a_person_approved_before_losing_the_right_is_decided_again(
     assert shown(review) == shown(before)
     # Whoever still looks at the first review approves what it shows.
     await approve(run, run.two, before, {"id": first}, {"id": second}, {"id": fourth})
-    await run.advance()
+    await run.begin()
     await run.act()
     assert [made.arguments for made in run.client.made] == ASKED
 
@@ -120,6 +120,6 @@ async def test_a_review_that_was_decided_before_stays_decided(
     before = await run.review(run.one)
     await approve(run, run.one, before, *[{"id": item["id"]} for item in before["items"]])
     assert (await company.remove(run.one)).status_code == 200
-    await run.advance()
+    await run.begin()
     await run.act()
     assert [made.arguments for made in run.client.made] == ASKED

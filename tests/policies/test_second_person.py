@@ -114,7 +114,7 @@ async def answered_below(run: OfficeRun, one: Seat, other: Seat) -> dict[str, An
     await answer_question(run, one, child)
     await run.complete("It goes to you.")
     run.task_id = parent["id"]
-    await run.advance()
+    await run.begin()
     await run.answer(ASKED)
     return parent
 
@@ -142,7 +142,7 @@ async def answer_question(run: OfficeRun, by: Seat, task: dict[str, Any]) -> Non
     given = await approve(by, task, decisions=[{"id": item["id"], "arguments": reply}])
     assert given.status_code == 200, given.text
     assert given.json()["review"]["state"] == "approved"
-    await run.advance()
+    await run.begin()
 
 
 async def instructed(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
@@ -150,7 +150,7 @@ async def instructed(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
     await run.answer(ASKED)
     body = {"reason": "Send it to me.", "resume": True}
     assert (await one.post(f"/api/tasks/{task['id']}/reject", body)).status_code == 200
-    await run.advance()
+    await run.begin()
     await run.answer(ASKED)
     return task
 
@@ -267,7 +267,7 @@ async def test_an_edit_opens_a_new_number_for_somebody_else(run: OfficeRun, offi
     # A double click of the other person is the same decision.
     repeated = await other.post(f"/api/tasks/{task['id']}/approve", {})
     assert repeated.status_code == 200, repeated.text
-    await run.advance()
+    await run.begin()
     await run.act()
     assert [made.arguments for made in run.client.made] == [ASKED, arguments]
 
@@ -301,9 +301,9 @@ async def test_an_edit_without_the_policy_is_an_approval_and_counts_later(
     answer = await approve(one, task, decisions=change)
     assert answer.json()["review"]["state"] == "approved"
     await office.require_second_person()
-    await run.advance()
+    await run.begin()
     await run.act()
-    await run.advance()
+    await run.begin()
     await run.answer(ASKED)
     assert because(await approve(one, task)) == ["edited"]
 

@@ -140,10 +140,10 @@ class History:
         await run.begin()
         await run.answer({"question": "How?"}, tool="ask_person")
         await self.decide(answering, child)
-        await run.advance()
+        await run.begin()
         await run.complete("Done.")
         run.task_id = known.task["id"]
-        await run.advance()
+        await run.begin()
         await self.hand_up(known)
         await self.answer(known)
         await self.decide(answering, known)
@@ -168,10 +168,8 @@ class History:
         known, run = self.chance.choice(hosted), self.run
         run.task_id, run.run = known.task["id"], known.run
         status = await self.status(known)
-        if status == "PENDING":
+        if status == "PENDING" or status == "RUNNING":
             await run.begin()
-        elif status == "RUNNING":
-            await run.advance()
         await self.hand_up(known)
         if await self.status(known) != "RUNNING" or run.next is None:
             return

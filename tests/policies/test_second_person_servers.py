@@ -70,7 +70,7 @@ async def test_nobody_approves_a_call_and_accepts_its_tool(run: OfficeRun, offic
     assert (await approve(one, task)).status_code == 200
     # The call is not made: the tool has changed. Approving does not help until it is accepted.
     await run.change_tool("Sends to me.")
-    await run.advance()
+    await run.begin()
     await run.act()
     refused = await approve(one, task)
     assert refused.status_code == 409, refused.text
@@ -79,7 +79,7 @@ async def test_nobody_approves_a_call_and_accepts_its_tool(run: OfficeRun, offic
     await run.accept_as(one, "Sends to me.")
     assert because(await approve(one, task)) == ["acceptedTool"]
     assert (await approve(other, task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await run.act()
     assert [made.definition for made in run.client.made] == ["Sends to me."]
 
@@ -93,6 +93,6 @@ async def test_a_call_of_an_earlier_definition_is_rejected(run: OfficeRun, offic
     assert (await approve(other, task)).status_code == 409
     rejected = await other.post(f"/api/tasks/{task['id']}/reject", {"resume": True})
     assert rejected.status_code == 200, rejected.text
-    await run.advance()
+    await run.begin()
     await run.answer({"text": "as asked"})
     assert (await approve(other, task)).status_code == 200

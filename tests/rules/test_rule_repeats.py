@@ -1,6 +1,5 @@
 """A rule approves one start of a call. What it does not approve: repeats, retries and forks."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ async def fail_to_reach(run: OfficeRun) -> None:
         await run.act()
     assert run.next is not None
     await run.tool_caller.count_failure(CallInput(run.run_input, run.next.step, 1))
-    await run.advance()
+    await run.begin()
 
 
 async def a_call_that_failed(run: OfficeRun, office: Office) -> tuple[Any, Any]:
@@ -50,7 +49,7 @@ async def assert_waits(run: OfficeRun, office: Office, task: Any, made: int = 0)
     assert await run.status() == "WAITING_APPROVAL"
     assert len(run.client.made) == made
     assert (await approve(office.approvers[1], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     assert len(run.client.made) == made + 1
 
@@ -91,7 +90,7 @@ async def test_a_rule_does_not_repeat_a_read_that_may_have_reached_its_tool(
     await run.write(INTERRUPTED)
     if counted:
         await run.tool_caller.count_failure(CallInput(run.run_input, 1, 1))
-    await run.advance()
+    await run.begin()
     await run.act()
     [item] = (await review_of(office.owner, task))["items"]
     assert "standing rule approved an attempt" in item["reason"]
@@ -110,7 +109,7 @@ async def test_a_retry_from_failure_asks_a_person_about_a_call_that_a_rule_appro
     answer = await office.approvers[0].post(f"/api/tasks/{task['id']}/retry", {"from": "failure"})
     assert answer.status_code == 200, answer.text
     run.run = 2
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    await run.begin(resume=True)
     await run.act()
     await assert_waits(run, office, task)
     assert (await rule_now(office.owner, rule))["uses"] == 1
@@ -123,7 +122,7 @@ async def test_a_person_who_approves_a_call_approves_every_attempt(
     await revoked(run, office, rule)
     await run.act()
     assert (await approve(office.approvers[1], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await fail_to_reach(run)
     await go_on(run)
     assert len(run.client.made) == 1

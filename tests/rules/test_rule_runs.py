@@ -19,7 +19,7 @@ ASKED = {"text": "as asked"}
 async def go_on(run: OfficeRun) -> None:
     """The worker makes the calls that it may make, and sees what is next."""
     await run.act()
-    await run.advance()
+    await run.begin()
 
 
 async def test_a_call_that_a_rule_covers_is_made_and_the_record_says_so(
@@ -142,7 +142,7 @@ async def test_a_rule_that_ends_in_between_approves_nothing(
     assert now["uses"] == (rule["maxUses"] if change is used_up else 0)
     # A person decides instead.
     assert (await approve(office.approvers[1], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     assert len(run.client.made) == 1
 
@@ -197,7 +197,7 @@ async def test_a_rule_covers_no_more_calls_of_an_answer_than_it_has_uses(
     items = (await review_of(office.owner, task))["items"]
     assert [item["decision"] for item in items] == ["approved", "approved", None]
     assert (await approve(office.approvers[0], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     assert len(run.client.made) == 3
     assert (await rule_now(office.owner, rule))["uses"] == 2
@@ -216,7 +216,7 @@ async def test_a_review_of_other_calls_shows_those_that_a_rule_approves(
     # It is counted when it starts.
     assert (await rule_now(office.owner, rule))["uses"] == 0
     assert (await approve(office.approvers[0], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     assert [made.arguments["text"] for made in run.client.made] == ["another", "as asked"]
     assert (await rule_now(office.owner, rule))["uses"] == 1
@@ -235,7 +235,7 @@ async def test_rejecting_a_review_rejects_the_calls_that_a_rule_covers(
     items = rejected.json()["review"]["items"]
     assert [item["decision"] for item in items] == ["rejected"] * 2
     assert {item["decidedBy"]["userId"] for item in items} == {office.approvers[0].wire_id}
-    assert (await run.advance()).kind == "think"
+    assert (await run.begin()).kind == "think"
     assert run.client.made == []
     assert [row.outcome for row in await run.tool_rows()] == ["rejected"] * 2
     assert (await rule_now(office.owner, rule))["uses"] == 0
@@ -253,7 +253,7 @@ async def test_a_rule_never_repeats_a_call_whose_outcome_is_unknown(
     [item] = (await review_of(office.owner, task))["items"]
     assert "unknown whether it took effect" in item["reason"]
     assert (await approve(office.approvers[0], task)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     assert len(run.client.made) == 2
     # The person approved the second attempt.
@@ -297,7 +297,7 @@ async def test_a_decision_that_is_sent_again_after_a_rule_was_used_is_the_same_d
         body["resume"] = True
     path = f"/api/tasks/{task['id']}/{decision}"
     assert (await office.approvers[0].post(path, body)).status_code == 200
-    await run.advance()
+    await run.begin()
     await go_on(run)
     await run.answer(ASKED)
     await go_on(run)

@@ -203,7 +203,7 @@ async def test_a_rule_is_not_made_from_a_review_of_another_version_of_the_agent(
     review = await review_of(office.owner, task)
     approved = await office.owner.post(f"{run.path}/approve", {"review": shown(review)})
     assert approved.status_code == 200, approved.text
-    await run.advance()
+    await run.begin()
     await run.fail()
     named = {"taskId": task["id"], "itemId": review["items"][0]["id"]}
     base = {"fromReview": named, "expiresAt": "2099-01-31T12:00:00Z", "maxUses": 5}

@@ -25,15 +25,19 @@ from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, Ser
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps, transcript
+from rota.runs.abandoned import AbandonedCalls
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
+from rota.runs.heartbeat import Pulse
 from rota.runs.mcp_tools import McpTools
 from rota.runs.planning import plan_calls
 from rota.runs.run_context import RunContext
+from rota.runs.slices import Slice, Slices
+from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.structured import Answer
-from rota.runs.tool_call import ToolCaller
+from rota.runs.tool_call import Started, ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
 from rota.tasks.model import Task
@@ -139,6 +143,8 @@ class GatedRun:
             self.context, self.toolbox, self.loop, Delegation(parts.task_creation)
         )
         self.next: NextStep | None = None
+        # The slice that carries the run.
+        self.slice: Slice | None = None
 
     async def open(self, agent: str = AGENT, **body: Any) -> None:
         people = await newcomers(self.service, 3)
@@ -229,17 +235,29 @@ class GatedRun:
 
     # The worker.
 
-    async def begin(self) -> NextStep:
-        self.next = await self.activities.begin(self.run_input)
+    @property
+    def slices(self) -> Slices:
+        return Slices(
+            self.context,
+            self.loop,
+            self.activities._model_caller,
+            self.tool_caller,
+            self.parts.fanout,
+            AbandonedCalls(1),
+            Slots(self.parts.db, self.parts.wakes, 1),
+            seconds=60,
+            max_steps=10,
+        )
+
+    async def begin(self, *, resume: bool = False) -> NextStep:
+        """A new slice takes the run over."""
+        self.slice = Slice(self.slices, replace(self.run_input, resume=resume), Pulse(60))
+        self.next = await self.slice._begin()
         return self.next
 
     async def fail(self) -> None:
         fail_input = FailInput(self.run_input, "RUN_FAILED", "It failed.", True)
         self.next = await self.activities.fail(fail_input)
-
-    async def advance(self) -> NextStep:
-        self.next = await self.activities.advance(self.run_input)
-        return self.next
 
     async def answer(self, *calls: dict[str, Any], tool: str = "peer__send") -> NextStep:
         """The model's answer: one tool call for each of these arguments."""
@@ -296,8 +314,14 @@ class GatedRun:
     async def act(self) -> None:
         """Makes the tool calls that the run may make now, as a worker does."""
         assert self.next is not None
-        for call in self.next.calls if self.next.kind == "act" else []:
-            await self.tool_caller.call(CallInput(self.run_input, self.next.step, call))
+        assert self.slice is not None
+        if self.next.kind != "act":
+            return
+        run_input = self.slice._run_input
+        started = await self.tool_caller.start(run_input, self.next.step, self.next.calls)
+        for call, each in started.items():
+            if isinstance(each, Started):
+                await self.tool_caller.make(CallInput(run_input, self.next.step, call), each)
 
     async def rows(self) -> list[Step]:
         row_id = ids.from_wire("task", self.task_id)
@@ -345,5 +369,5 @@ def current_review(response: httpx.Response) -> dict[str, Any]:
 
 async def work(run: GatedRun) -> None:
     """The worker continues with whatever it may do."""
-    await run.advance()
+    await run.begin()
     await run.act()

@@ -14,14 +14,12 @@ from rota.dev.stack import Stack
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import transcript
-from rota.runs.abandoned import AbandonedCalls
 from rota.runs.contracts import CallInput, FailInput, NextStep, SliceEnd
 from rota.runs.heartbeat import Pulse
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage
 from rota.runs.run_context import FencedOut
-from rota.runs.slices import Slice, Slices
-from rota.runs.slots import Slots
+from rota.runs.slices import Slice
 from rota.runs.steps import Step
 from rota.runs.tool_call import Started
 from rota.tasks.model import Task
@@ -39,25 +37,11 @@ async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator
         yield started
 
 
-def slices_of(run: GatedRun) -> Slices:
-    return Slices(
-        run.context,
-        run.loop,
-        run.activities._model_caller,
-        run.tool_caller,
-        run.parts.fanout,
-        AbandonedCalls(1),
-        Slots(run.parts.db, run.parts.wakes, 1),
-        seconds=60,
-        max_steps=10,
-    )
-
-
 async def begun(run: GatedRun) -> Slice:
     """A slice that has taken the run over."""
-    found = Slice(slices_of(run), run.run_input, Pulse(60))
-    run.next = await found._begin()
-    return found
+    await run.begin()
+    assert run.slice is not None
+    return run.slice
 
 
 async def with_a_started_call(run: GatedRun) -> tuple[Slice, Started]:
@@ -205,7 +189,7 @@ async def test_a_slice_that_was_paused_before_it_began_does_not_take_the_run_bac
 ) -> None:
     await run.open("trusting")
     successor = await begun(run)
-    paused = Slice(slices_of(run), run.run_input, Pulse(-1))
+    paused = Slice(run.slices, run.run_input, Pulse(-1))
     environment: Any = ActivityEnvironment()
     assert await environment.run(paused.run) == SliceEnd("again")
     assert await run.context.holds_fence(successor._run_input)

@@ -1,7 +1,6 @@
 """Requests to fork a task: what is refused, what is held, and that a repeated one does nothing."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +48,9 @@ async def test_steps_that_a_fork_cannot_continue_from_are_refused(
     assert "last step is 1" in missing["message"]
     assert await rows(run) == before
     await decide(run, run.one, await run.review(run.one))
-    await run.advance()
+    await run.begin()
     await run.act()
-    await run.advance()
+    await run.begin()
     # A model call that was answered without tool calls, after which the task was cancelled.
     await run.write(
         "INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, outcome) "
@@ -89,7 +88,7 @@ async def test_a_step_that_a_retry_kept_can_be_forked(run: GatedRun, tmp_path: P
     run.run += 1
     # The steps are copied when the run begins.
     assert (await run.editor.get(f"{run.path}/fork")).json()["fork"]["steps"] == []
-    await run.activities.begin(replace(run.run_input, resume=True))
+    await run.begin(resume=True)
     options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
     assert options["steps"] == [1]
     assert (await forks(run, 1)).status_code == 201
@@ -118,7 +117,7 @@ async def test_the_quote_of_a_retry_counts_what_the_fork_copied_as_kept(
     await run.begin()
     await run.answer({"text": "two"})
     await decide(run, run.one, await run.review(run.one))
-    await run.advance()
+    await run.begin()
     await run.fail()
     start, failure = (await run.editor.get(f"{run.path}/retry")).json()["retry"]["options"]
     assert (start["from"], start["keptSteps"], start["repeatedSteps"]) == ("start", 2, 2)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from rota.agents.model import AgentVersion
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform.errors import RateLimited
@@ -39,8 +38,7 @@ async def begin(run: GatedRun, agent: str = "operator") -> None:
 
 async def attempt(run: GatedRun) -> Started:
     """An attempt that marks the call as started, and then hangs."""
-    agent = await _agent(run)
-    started = await run.tool_caller._start(CallInput(run.run_input, 1, 1), agent)
+    [started] = (await run.tool_caller.start(run.run_input, 1, [1])).values()
     assert isinstance(started, Started)
     return started
 
@@ -49,14 +47,8 @@ async def interrupted_after_approval(run: GatedRun) -> None:
     """A call that a person approved, and that was started but has no result."""
     await begin(run)
     await decide(run, run.one, await run.review(run.one))
-    await run.advance()
+    await run.begin()
     await attempt(run)
-
-
-async def _agent(run: GatedRun) -> AgentVersion:
-    async with run.context.locked(run.run_input) as (tx, task):
-        assert task is not None
-        return await run.context.agent(tx, task)
 
 
 CALL = (1, 1)
@@ -85,7 +77,7 @@ async def test_a_late_attempt_does_not_make_a_call_that_a_person_rejected(run: G
     await run.act()
     body = {"review": shown(await run.review(run.one)), "resume": True, "reason": "No."}
     assert (await run.one.post(f"{run.path}/reject", body)).status_code == 200
-    await run.advance()
+    await run.begin()
     paused = replace(late, checked_s=late.checked_s - 60)
     with pytest.raises(FencedOut):
         await run.tool_caller.make(CallInput(run.run_input, *CALL), paused)
@@ -95,7 +87,7 @@ async def test_a_late_attempt_does_not_make_a_call_that_a_person_rejected(run: G
 async def test_a_late_attempt_does_not_repeat_a_finished_call(run: GatedRun) -> None:
     await begin(run)
     await decide(run, run.one, await run.review(run.one))
-    await run.advance()
+    await run.begin()
     late = await attempt(run)
     await run.act()
     review = await run.review(run.one)
@@ -133,7 +125,7 @@ async def test_the_model_learns_that_a_call_may_have_been_made_whatever_happened
     await work(run)
     body = {"review": shown(await run.review(run.one)), "resume": True}
     assert (await run.one.post(f"{run.path}/reject", body)).status_code == 200
-    await run.advance()
+    await run.begin()
     [row] = await run.tool_rows()
     assert "may have taken effect" in row.result
     assert len(run.client.made) == 1
@@ -151,7 +143,7 @@ async def test_the_key_of_a_call_stays_the_same_in_a_retry_from_failure(run: Gat
     await run.fail()
     await run.editor.post(f"{run.path}/retry", {"from": "failure"})
     run.run = 2
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    await run.begin(resume=True)
     await run.act()
     assert len(run.client.keys) == 3
     assert len(set(run.client.keys)) == 1
@@ -212,8 +204,8 @@ async def test_a_call_that_an_earlier_run_left_undecided_is_asked_for_again(
         await transitions.apply(tx, task, task, "FAILED", Trigger.RUN)
     await run.editor.post(f"{run.path}/retry", {"from": "failure"})
     run.run = 2
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
-    assert (run.next.kind, run.next.calls) == ("act", [1])
+    next_step = await run.begin(resume=True)
+    assert (next_step.kind, next_step.calls) == ("act", [1])
     await run.act()
     assert await run.status() == "WAITING_APPROVAL"
     assert run.client.made == []

@@ -1,7 +1,6 @@
 """Retries: which version runs, which gates open, and what the quote of a retry says."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,7 @@ async def continued(run: GatedRun) -> None:
     await run.begin()
     await run.answer({"text": "hello"})
     await decide(run, run.one, await run.review(run.one))
-    await run.advance()
+    await run.begin()
     await run.act()
     await run.write("UPDATE steps SET cost_micros = 20 WHERE account_id = $1 AND kind = 'model'")
     await run.fail()
@@ -125,8 +124,8 @@ async def test_a_retry_from_failure_keeps_version_and_approvals_and_one_from_the
 
     assert (await retry(run, "failure"))["usage"]["budgetUsd"] == "1.000000"
     assert await version(run) == 1
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
-    assert (run.next.kind, run.next.step) == ("think", 2)
+    next_step = await run.begin(resume=True)
+    assert (next_step.kind, next_step.step) == ("think", 2)
     assert len(run.client.made) == 1
     await run.fail()
     # The kept steps were paid for in the first run.
@@ -162,8 +161,8 @@ async def test_a_retry_from_failure_keeps_the_steps_of_the_last_run_that_began(
     assert (failure["keptSteps"], failure["keptCostUsd"]) == (2, "0.000020")
     assert (start["keptSteps"], start["repeatedSteps"]) == (0, 2)
     await retry(run, "failure")
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
-    assert (run.next.kind, run.next.step) == ("think", 2)
+    next_step = await run.begin(resume=True)
+    assert (next_step.kind, next_step.step) == ("think", 2)
     [kept] = await run.tool_rows()
     assert (kept.planned_run, kept.copied) == (1, True)
     await run.fail()
@@ -174,8 +173,8 @@ async def test_a_retry_from_failure_keeps_the_steps_of_the_last_run_that_began(
     _, failure = (await quote(run))["options"]
     assert (failure["keptSteps"], failure["repeatedSteps"]) == (0, 0)
     await retry(run, "failure")
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
-    assert (run.next.kind, run.next.step) == ("think", 1)
+    next_step = await run.begin(resume=True)
+    assert (next_step.kind, next_step.step) == ("think", 1)
 
 
 async def test_a_summary_has_the_sentence_of_the_version_that_runs(
@@ -242,7 +241,7 @@ async def test_a_retry_from_failure_asks_what_the_newest_version_asks(
     assert failure["opensGates"] == ["run", "tool", "output"]
     assert (await retry(run, "failure"))["status"] == "WAITING_APPROVAL"
     await decide(run, run.one, await run.review(run.one))
-    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    await run.begin(resume=True)
     await run.complete("Done.")
     assert (await run.review(run.one))["gate"] == "output"
     assert await version(run) == 1

@@ -119,11 +119,11 @@ class Decisions(RuleBasedStateMachine):
             self.wait(self.run.answer(*calls))
             self.note_gate()
         elif self.run.next is not None:
-            next_step = self.wait(self.run.advance())
+            next_step = self.wait(self.run.begin())
             if next_step.kind == "act":
                 self.wait(self.run.act())
                 self.check_calls()
-                self.wait(self.run.advance())
+                self.wait(self.run.begin())
             self.note_gate()
 
     def check_calls(self) -> None:

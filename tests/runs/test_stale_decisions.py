@@ -152,7 +152,7 @@ async def test_a_decision_about_an_earlier_gate_does_not_decide_the_next_one(
     first = await gated.review(gated.one)
     assert (await decide(gated, gated.one, first)).status_code == 200
     await work(gated)
-    await gated.advance()
+    await gated.begin()
     await gated.answer({"text": "unseen"})
     second = current_review(await decide(gated, gated.one, first))
     assert (second["number"], second["state"]) == (2, "pending")
@@ -175,7 +175,7 @@ async def test_a_repeated_rejection_does_not_reject_the_next_call(gated: GatedRu
     body = {"reason": "Not this.", "resume": True}
     assert (await gated.one.post(f"{gated.path}/reject", body)).status_code == 200
     assert (await gated.one.post(f"{gated.path}/reject", body)).status_code == 200
-    await gated.advance()
+    await gated.begin()
     await gated.answer({"text": "better"})
     refused = current_review(await gated.one.post(f"{gated.path}/reject", body))
     assert refused["items"][0]["arguments"] == {"text": "better"}
@@ -339,7 +339,7 @@ async def test_two_answers_within_seconds_are_two_decisions(service: Service) ->
             [item] = (await run.review(run.one))["items"]
             answer = [{"id": item["id"], "arguments": {"answer": "Yes."}}]
             assert (await decide(run, run.one, decisions=answer)).status_code == 200
-            await run.advance()
+            await run.begin()
 
 
 async def test_a_repeated_approval_of_one_call_succeeds_after_the_others_were_rejected(
