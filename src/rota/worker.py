@@ -24,26 +24,27 @@ from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal
 from rota.runs import queue_metrics
 from rota.runs.abandoned import AbandonedCalls
-from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds
 from rota.runs.contracts import SLICES_QUEUE, TASK_QUEUE
 from rota.runs.deadlines import Deadlines
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import RunDispatcher
+from rota.runs.earlier_activities import Activities
+from rota.runs.earlier_workflow import Run
 from rota.runs.error_redaction import RedactErrors
+from rota.runs.failing import Failing
 from rota.runs.heartbeat import STOPPING_S
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_stream import MAX_CALL_S
 from rota.runs.models import Models
 from rota.runs.run_context import RunContext
-from rota.runs.slice_workflow import TaskRun
 from rota.runs.slices import Slices
 from rota.runs.slots import Slots
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
-from rota.runs.workflow import Run
+from rota.runs.workflow import TaskRun
 from rota.schedules.sweep import Sweep as ScheduleSweep
 from rota.tasks import places
 from rota.tasks.cancellation import Cancellation
@@ -127,7 +128,8 @@ async def run_worker(
             )
         ]
         stack.push_async_callback(_end, background)
-        activities, slices = Activities(*built), _slices(parts, built, slots)
+        activities, failing = Activities(*built), Failing(context, loop)
+        slices = _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
         checks = Checks(parts.db, parts.tool_client)
         client = await _connected(parts.temporal, stop)
@@ -161,7 +163,7 @@ async def run_worker(
             client,
             task_queue=SLICES_QUEUE,
             workflows=[TaskRun],
-            activities=[slices.run, activities.fail],
+            activities=[slices.run, failing.fail],
             **options,
         )
         # Runs that an earlier version started, until the last of them has ended.
@@ -172,7 +174,7 @@ async def run_worker(
             activities=[
                 activities.begin,
                 activities.advance,
-                activities.fail,
+                failing.fail,
                 activities.call_model,
                 activities.call_tool,
                 checks.sweep,

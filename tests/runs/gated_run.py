@@ -29,6 +29,7 @@ from rota.runs.abandoned import AbandonedCalls
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
+from rota.runs.failing import Failing
 from rota.runs.heartbeat import Pulse
 from rota.runs.mcp_tools import McpTools
 from rota.runs.planning import plan_calls
@@ -139,6 +140,7 @@ class GatedRun:
         self.toolbox = Toolbox([McpTools(parts.db, cast("ToolClient", self.client))])
         self.loop = AgentLoop(gate_time=parts.gate_time)
         self.activities = run_activities(parts)
+        self.failing = Failing(self.context, self.loop)
         self.tool_caller = ToolCaller(
             self.context, self.toolbox, self.loop, Delegation(parts.task_creation)
         )
@@ -257,7 +259,7 @@ class GatedRun:
 
     async def fail(self) -> None:
         fail_input = FailInput(self.run_input, "RUN_FAILED", "It failed.", True)
-        self.next = await self.activities.fail(fail_input)
+        self.next = await self.failing.fail(fail_input)
 
     async def answer(self, *calls: dict[str, Any], tool: str = "peer__send") -> NextStep:
         """The model's answer: one tool call for each of these arguments."""

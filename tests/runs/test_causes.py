@@ -20,13 +20,15 @@ from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.schema import SchemaChecks
 from rota.runs import heartbeat
-from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds, TokenLimitReached
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
+from rota.runs.earlier_activities import Activities
+from rota.runs.earlier_workflow import Run, _failure
 from rota.runs.error_redaction import RedactErrors
+from rota.runs.failing import Failing
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import BudgetExceeded, Models, max_answer_tokens
@@ -34,7 +36,6 @@ from rota.runs.prices import fixed_price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
-from rota.runs.workflow import Run, _failure
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_compaction import answer, row
@@ -79,7 +80,7 @@ def test_a_failed_call_has_a_code_and_a_message_and_can_be_retried(
     assert failure.message.endswith("Fix the cause, then retry the task from the failed step.")
 
 
-class Failing(ActivityInboundInterceptor):
+class FailingActivity(ActivityInboundInterceptor):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
@@ -89,7 +90,7 @@ class Failing(ActivityInboundInterceptor):
 
 async def redacted(error: Exception) -> ApplicationError:
     """The error that Temporal receives for an error in an activity."""
-    interceptor = RedactErrors().intercept_activity(Failing(error))
+    interceptor = RedactErrors().intercept_activity(FailingActivity(error))
 
     async def work() -> Any:
         nothing = ExecuteActivityInput(fn=lambda: None, args=[], executor=None, headers={})
@@ -174,6 +175,7 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
     await db.open()
     try:
         context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
+        failing = Failing(context, loop)
         activities = Activities(
             context,
             loop,
@@ -194,13 +196,11 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
             ),
         )
         run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
-        assert await activities.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep(
-            "wait"
-        )
+        assert await failing.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep("wait")
         # A run that is not the task's current run changes nothing.
         other = replace(run_input, run=2)
         assert await activities.begin(other) == await activities.advance(other) == NextStep("end")
-        assert await activities.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
+        assert await failing.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
     finally:
         await db.close()
     assert (await runner.task(person, task["id"]))["status"] == "WAITING_APPROVAL"

@@ -7,7 +7,7 @@ import pytest
 
 from rota.dev.stack import Stack
 from rota.runs.contracts import TASK_QUEUE, RunInput
-from rota.runs.workflow import Run
+from rota.runs.earlier_workflow import Run
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, delegates, says
 from tests.service import Person

@@ -200,19 +200,19 @@ async def test_a_run_fails_only_after_its_slices_have_begun(run: GatedRun) -> No
     fence = (await begun(run))._run_input.fence
     assert fence is not None
     lost = FailInput(run.run_input, "RUN_FAILED", "It failed.", True, 0, at_fence=fence + 1)
-    assert await run.activities.fail(lost) == NextStep("think", 0, fence=fence)
+    assert await run.failing.fail(lost) == NextStep("think", 0, fence=fence)
     assert await run.status() == "RUNNING"
     await begun(run)
-    assert await run.activities.fail(lost) == NextStep("end")
+    assert await run.failing.fail(lost) == NextStep("end")
     assert await run.status() == "FAILED"
 
 
 async def test_a_run_that_no_worker_can_begin_fails_and_can_be_retried(run: GatedRun) -> None:
     await run.open("trusting")
     lost = FailInput(run.run_input, "RUN_FAILED", "It failed.", True, 0, at_fence=1)
-    assert (await run.activities.fail(lost)).kind == "think"
+    assert (await run.failing.fail(lost)).kind == "think"
     assert await run.status() == "PENDING"
-    assert await run.activities.fail(replace(lost, at_fence=None)) == NextStep("end")
+    assert await run.failing.fail(replace(lost, at_fence=None)) == NextStep("end")
     task = await run.task()
     assert (task["status"], task["error"]["code"]) == ("FAILED", "RUN_FAILED")
     assert (await run.editor.post(f"{run.path}/retry", {})).status_code == 200

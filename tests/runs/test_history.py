@@ -22,8 +22,8 @@ from temporalio.workflow import NondeterminismError
 
 from rota.dev.components import program
 from rota.runs.contracts import CALL_FINISHED, CallInput, FailInput, NextStep, RunInput
-from rota.runs.slice_workflow import TaskRun
-from rota.runs.workflow import Run
+from rota.runs.earlier_workflow import Run
+from rota.runs.workflow import TaskRun
 from tests.runs.changed_workflow import ChangedRun
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says

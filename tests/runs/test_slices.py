@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 from rota.dev.stack import Stack
 from rota.platform import json
 from rota.runs.contracts import FailInput, NextStep, RunInput, SliceEnd
-from rota.runs.slice_workflow import MAX_IDLE_SLICES, MAX_LOST_SLICES, TaskRun
+from rota.runs.workflow import MAX_IDLE_SLICES, MAX_LOST_SLICES, TaskRun
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person

@@ -7,18 +7,31 @@ FOLDER has histories as JSON. It prints how many there are, and fails if one can
 
 import asyncio
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from rota.mcp.workflow import CheckServers
-from rota.runs.slice_workflow import TaskRun
-from rota.runs.workflow import Run
+
+
+def workflows() -> list[type]:
+    """In an earlier release, the modules have other names."""
+    is_renamed = find_spec("rota.runs.earlier_workflow") is not None
+    earlier, current = (
+        ("earlier_workflow", "workflow") if is_renamed else ("workflow", "slice_workflow")
+    )
+    return [
+        import_module(f"rota.runs.{earlier}").Run,
+        import_module(f"rota.runs.{current}").TaskRun,
+        CheckServers,
+    ]
 
 
 async def main(folder: Path) -> int:
-    replayer = Replayer(workflows=[Run, TaskRun, CheckServers])
+    replayer = Replayer(workflows=workflows())
     failed = 0
     paths = sorted(folder.glob("*.json"))
     for path in paths:

@@ -22,7 +22,7 @@ from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.temporal import Temporal
 from rota.runs.contracts import SLICES_QUEUE, RunInput, workflow_id
-from rota.runs.slice_workflow import TaskRun
+from rota.runs.workflow import TaskRun
 from rota.tasks import queries
 from rota.tasks.states import Status
 from rota.tasks.transitions import CANCEL, CHECK, QUEUED, START, WAKE

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
+from opentelemetry.trace import Span
+
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
-from rota.platform import audit, clock, ids
+from rota.platform import audit, clock, ids, tracing
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.runs import compaction, steps
-from rota.runs.contracts import RunInput
+from rota.runs.contracts import CallInput, RunInput
 from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
@@ -154,6 +156,15 @@ async def has_worked_longer_than(tx: AccountReader, task: Task, limit: timedelta
 def act_as_agent(run_input: RunInput) -> None:
     """What the activity does from now on is recorded for the agent of this task."""
     audit.act_as(audit.Actor("agent", via=run_input.task_id))
+
+
+def span_of(name: str, call_input: CallInput) -> contextlib.AbstractContextManager[Span]:
+    attributes: dict[str, str | int | float] = {
+        "rota.task": call_input.run.task_id,
+        "rota.run": call_input.run.run,
+        "rota.step": call_input.step,
+    }
+    return tracing.span(name, parent=call_input.run.trace, attributes=attributes)
 
 
 def ids_of(run_input: RunInput) -> tuple[UUID, UUID]:

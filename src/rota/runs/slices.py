@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import structlog
-from prometheus_client import Counter
+from prometheus_client import Counter, Histogram
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -22,7 +22,6 @@ from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import forked_steps, step_events, steps
 from rota.runs.abandoned import AbandonedCalls
-from rota.runs.activities import QUEUE_SECONDS, span_of
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.backoff import MODEL_ATTEMPTS, TOOL_ATTEMPTS, BackOff, Exhausted, Stop
 from rota.runs.call_budget import ModelCallInput
@@ -43,7 +42,7 @@ from rota.runs.contracts import (
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent
+from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, span_of
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
@@ -55,6 +54,11 @@ from rota.tasks.states import TERMINAL, Trigger
 
 log = structlog.get_logger()
 
+QUEUE_SECONDS = Histogram(
+    "rota_run_queue_seconds",
+    "Time from the creation of a task to the start of its run.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
+)
 SLICES = Counter("rota_slices_total", "Slices of runs, by how they ended.", ["end"])
 
 # Tool calls of one step that a slice makes at the same time.

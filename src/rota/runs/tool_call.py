@@ -82,23 +82,6 @@ class ToolCaller:
         self._loop = loop
         self._delegation = delegation
 
-    async def call(self, call_input: CallInput) -> NextStep | None:
-        """Makes the call. None if the task is not RUNNING."""
-        found = await retry_database(lambda: self._find(call_input))
-        if found is None:
-            return NextStep("end")
-        task, row, agent = found
-        if task.status != "RUNNING":
-            return None
-        if row.state == "finished":
-            return CALL_FINISHED
-        if _is_built_in(row):
-            return await retry_database(lambda: self._call_built_in(call_input, agent))
-        started = await retry_database(lambda: self._start(call_input, agent))
-        if isinstance(started, NextStep):
-            return started
-        return await self.make(call_input, started)
-
     async def start(
         self, run_input: RunInput, step: int, calls: Sequence[int]
     ) -> dict[int, "Started | NextStep"]:
@@ -146,35 +129,6 @@ class ToolCaller:
             if outcome == WAITS_FOR_PERSON:
                 break
         return found | await _mark_started(tx, task, ready, are_new=are_new)
-
-    async def _find(self, call_input: CallInput) -> tuple[Task, Step, AgentVersion] | None:
-        run_input = call_input.run
-        account_id, task_id = ids_of(run_input)
-        async with self._context.db.read(account_id) as tx:
-            task = await queries.find(tx, task_id)
-            row = await steps.one(tx, task_id, run_input.run, call_input.step, call_input.call)
-            if task is None or row is None or task.run != run_input.run:
-                return None
-            return task, row, await self._context.agent(tx, task)
-
-    async def _start(self, call_input: CallInput, agent: AgentVersion) -> "Started | NextStep":
-        """Marks the call as started, and returns the only server and arguments to use for it.
-
-        If the call is not the one that was planned or approved, returns what to do instead.
-        """
-        async with self._context.locked(call_input.run) as (tx, task):
-            if task is None:
-                return NextStep("end")
-            row = await _row(tx, task, call_input)
-            is_over = task.status != "RUNNING" or is_past_deadline(task)
-            if is_over or row.state not in ("planned", "started", "gated"):
-                return await self._loop.advance(tx, task)
-            outcome = await self._check(tx, task, agent, row)
-            if outcome == LOOK_AGAIN:
-                return await self._loop.advance(tx, task)
-            if isinstance(outcome, Started):
-                [outcome] = (await _mark_started(tx, task, [outcome])).values()
-            return outcome
 
     async def _check(
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step
@@ -352,15 +306,6 @@ class ToolCaller:
             return await self._loop.reopen_gate(
                 tx, task, agent, row, tool, reason, maybe_made=maybe_made
             )
-
-    async def _call_built_in(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
-        async with self._context.locked(call_input.run) as (tx, task):
-            if task is None or task.status != "RUNNING":
-                return NextStep("end")
-            row = await _row(tx, task, call_input)
-            if await self._built_in(tx, task, agent, row) == WAITS_FOR_PERSON:
-                return WAITS_FOR_PERSON
-            return await self._loop.advance(tx, task)
 
     async def _built_in(
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step

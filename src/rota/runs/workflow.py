@@ -1,55 +1,37 @@
-"""The workflow of runs that earlier versions started. New ones are in slice_workflow.py.
+"""The workflow of a run: slice after slice, until the run ends.
 
-It keeps no state of its own, so it can be restarted from the database at any time. It imports no
-database, settings or service code.
+A slice is one activity that carries the run forward, call by call. The workflow only waits between
+slices: for a person or a subtask, for a timer, or for another account's turn. What the run does
+next is in the database, so the workflow can be restarted from there at any time.
 """
 
-import asyncio
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from rota.runs.backoff import failure_message
-from rota.runs.contracts import (
-    ADVANCE,
-    BEGIN,
-    CALL_FINISHED,
-    CALL_MODEL,
-    CALL_TOOL,
-    FAIL,
-    MODEL_UNAVAILABLE,
-    TOOL_FAILED,
-    TOOL_UNAVAILABLE,
-    CallInput,
-    FailInput,
-    NextStep,
-    RunInput,
-)
+from rota.runs.contracts import FAIL, SLICE, FailInput, NextStep, RunInput, SliceEnd
 
-# Without a limit on attempts: these activities need only the database, and wait until it is back.
+# The run fails after this many slices in a row without a finished call. Back-offs do not count:
+# the attempts of a call are counted with the call. Neither do slices that never began, which
+# Temporal gave to a worker that is frozen or cut off, unless there are many.
+MAX_IDLE_SLICES = 5
+MAX_LOST_SLICES = 25
+# Longer than the longest call, with minutes for the database to come back.
+_SLICE_TIMEOUT = timedelta(hours=1)
+# This workflow counts the slices itself.
+_ONCE = RetryPolicy(maximum_attempts=1)
+# Without a limit on attempts: failing a run needs only the database, and waits until it is back.
 _DATABASE_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
 )
-_MODEL_RETRY = RetryPolicy(
-    initial_interval=timedelta(seconds=1),
-    backoff_coefficient=2,
-    maximum_interval=timedelta(seconds=60),
-    maximum_attempts=8,
-)
-_TOOL_RETRY = RetryPolicy(
-    initial_interval=timedelta(seconds=1),
-    maximum_interval=timedelta(seconds=30),
-    maximum_attempts=10,
-)
-_CALL_TIMEOUT = timedelta(minutes=15)
-_DATABASE_TIMEOUT = timedelta(seconds=30)
 
 
-@workflow.defn(name="run")
-class Run:
+@workflow.defn(name="task-run")
+class TaskRun:
     def __init__(self) -> None:
         self._wakes = 0
 
@@ -60,69 +42,76 @@ class Run:
 
     @workflow.run
     async def run(self, run_input: RunInput) -> None:
-        seen = self._wakes
-        next_step: NextStep = await self._update_database(BEGIN, run_input)
-        while next_step.kind != "end":
+        # The finished calls, and the slices since the last progress.
+        finished = idle = 0
+        # The fence at the last progress. Each slice that begins raises it.
+        fence = run_input.start_fence
+        while True:
             if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(run_input)
-            if next_step.kind == "wait":
-                await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
+                workflow.continue_as_new(replace(run_input, start_fence=fence))
             seen = self._wakes
             try:
-                next_step = await self._do(run_input, next_step)
+                end = await self._slice(run_input)
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     return  # Cancelling the task cancels its run; the task is already CANCELLED.
-                next_step = await self._update_database(FAIL, _failure(run_input, error))
+                # The worker died, or something unexpected failed. The next slice finds out what was
+                # done.
+                end = SliceEnd("again", finished, after_s=2 ** (idle % MAX_IDLE_SLICES) - 1)
+                idle += 1
+            else:
+                # A slice without a fence has not begun: others have all slots or places. In earlier
+                # versions, it set the count to 0.
+                is_queued = end.kind == "wait" and end.fence is None
+                if idle and is_queued and workflow.patched("queued-slices-count"):
+                    await self._woken(seen)
+                    continue
+                moved = end.finished > finished or end.stopped or end.after_s > 0
+                idle = 0 if moved or end.kind != "again" else idle + 1
+                finished = max(finished, end.finished)
+                if idle == 0 and end.fence is not None:
+                    fence = end.fence
+            if end.kind == "end":
+                return
+            if idle and idle % MAX_IDLE_SLICES == 0:
+                # An earlier version gave no fence. A task begins with 0.
+                at_fence = (fence or 0) + MAX_IDLE_SLICES if idle < MAX_LOST_SLICES else None
+                found = await self._fail(run_input, finished, at_fence)
+                if found.kind == "end":
+                    return
+                if found.step > finished:
+                    finished, fence, idle = found.step, found.fence, 0
+            elif end.kind == "wait":
+                await self._woken(seen)
+            elif end.after_s:
+                await workflow.sleep(end.after_s)
 
-    async def _do(self, run_input: RunInput, next_step: NextStep) -> NextStep:
-        outcome: NextStep
-        if next_step.kind == "think":
-            call_input = CallInput(run_input, next_step.step)
-            outcome = await self._start_call(CALL_MODEL, call_input, _MODEL_RETRY)
-        elif next_step.kind == "act":
-            outcome = await self._call_tools(run_input, next_step)
-        else:
-            outcome = await self._update_database(ADVANCE, run_input)
-        return outcome
+    async def _woken(self, seen: int) -> None:
+        await workflow.wait_condition(lambda: self._wakes != seen)
 
-    async def _call_tools(self, run_input: RunInput, next_step: NextStep) -> NextStep:
-        calls = [
-            self._start_call(CALL_TOOL, CallInput(run_input, next_step.step, call), _TOOL_RETRY)
-            for call in next_step.calls
-        ]
-        # If one call fails, the others still finish: no call is left running unobserved.
-        await asyncio.gather(*calls, return_exceptions=True)
-        outcomes: list[NextStep] = [await call for call in calls]
-        if all(outcome.kind == CALL_FINISHED.kind for outcome in outcomes):
-            return NextStep("think", next_step.step + 1)
-        advanced: NextStep = await self._update_database(ADVANCE, run_input)
-        return advanced
-
-    def _start_call(self, activity: str, call_input: CallInput, retry: RetryPolicy) -> Any:
-        """Starts a model or tool call, which can take long and outlive its worker."""
-        return workflow.start_activity(
-            activity,
-            call_input,
-            result_type=NextStep,
-            start_to_close_timeout=_CALL_TIMEOUT,
-            heartbeat_timeout=timedelta(seconds=call_input.run.heartbeat_s),
-            retry_policy=retry,
+    async def _slice(self, run_input: RunInput) -> SliceEnd:
+        end: SliceEnd = await workflow.execute_activity(
+            SLICE,
+            run_input,
+            result_type=SliceEnd,
+            start_to_close_timeout=_SLICE_TIMEOUT,
+            heartbeat_timeout=timedelta(seconds=run_input.heartbeat_s),
+            retry_policy=_ONCE,
         )
+        return end
 
-    async def _update_database(self, activity: str, activity_input: RunInput | FailInput) -> Any:
-        """Runs a short activity in this worker, without a round trip to Temporal."""
-        return await workflow.execute_local_activity(
-            activity,
-            activity_input,
+    async def _fail(self, run_input: RunInput, finished: int, at_fence: int | None) -> NextStep:
+        """Fails the run, unless slices have finished a call or have not begun.
+
+        If the run goes on, the step is the number of its finished calls.
+        """
+        code = "RUN_FAILED"
+        fail_input = FailInput(run_input, code, failure_message(code), True, finished, at_fence)
+        next_step: NextStep = await workflow.execute_local_activity(
+            FAIL,
+            fail_input,
             result_type=NextStep,
-            start_to_close_timeout=_DATABASE_TIMEOUT,
+            start_to_close_timeout=timedelta(seconds=30),
             retry_policy=_DATABASE_RETRY,
         )
-
-
-def _failure(run_input: RunInput, error: ActivityError) -> FailInput:
-    code = error.cause.type if isinstance(error.cause, ApplicationError) else None
-    if code not in (MODEL_UNAVAILABLE, TOOL_UNAVAILABLE, TOOL_FAILED):
-        code = "RUN_FAILED"
-    return FailInput(run_input, code, failure_message(code), True)
+        return next_step

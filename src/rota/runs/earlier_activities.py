@@ -1,4 +1,4 @@
-"""The activities of runs that earlier versions started, and of failing a run.
+"""The activities of runs that earlier versions started.
 
 Each opens its own transactions, commits, and may call out. New runs use slices.py.
 
@@ -7,47 +7,40 @@ so a finished model call is never charged twice, and a call to a write tool with
 outcome goes to a person instead of being repeated.
 """
 
-from contextlib import AbstractContextManager
+from functools import partial
 
 import structlog
-from opentelemetry.trace import Span
-from prometheus_client import Histogram
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from rota.platform import clock, tracing
+from rota.platform import clock
 from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import (
     ADVANCE,
     BEGIN,
+    CALL_FINISHED,
     CALL_MODEL,
     CALL_TOOL,
-    FAIL,
     MODEL_UNAVAILABLE,
     TOOL_UNAVAILABLE,
     CallInput,
     FailInput,
     NextStep,
     RunInput,
-    workflow_id,
 )
+from rota.runs.failing import Failing
 from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, RunContext, act_as_agent
-from rota.runs.tool_call import ToolCaller
+from rota.runs.run_context import FencedOut, RunContext, act_as_agent, span_of
+from rota.runs.slices import QUEUE_SECONDS
+from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import ToolUnavailable
 from rota.tasks import transitions
 from rota.tasks.states import Trigger
 
 log = structlog.get_logger()
-
-QUEUE_SECONDS = Histogram(
-    "rota_run_queue_seconds",
-    "Time from the creation of a task to the start of its run.",
-    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
-)
 
 
 class Activities:
@@ -62,6 +55,7 @@ class Activities:
         self._loop = loop
         self._model_caller = model_caller
         self._tool_caller = tool_caller
+        self._failing = Failing(context, loop)
 
     @activity.defn(name=BEGIN)
     async def begin(self, run_input: RunInput) -> NextStep:
@@ -84,30 +78,6 @@ class Activities:
                 return NextStep("end")
             return await self._loop.advance(tx, task)
 
-    @activity.defn(name=FAIL)
-    async def fail(self, fail_input: FailInput) -> NextStep:
-        act_as_agent(fail_input.run)
-        async with self._context.locked(fail_input.run) as (tx, task):
-            if task is None:
-                return NextStep("end")
-            if fail_input.finished is not None:
-                finished, *_ = await steps.progress(tx, task.id, task.run)
-                has_begun = fail_input.at_fence is None or task.fence >= fail_input.at_fence
-                if finished > fail_input.finished or not has_begun:
-                    # The run goes on, and the workflow has to know from where.
-                    return NextStep("think", finished, fence=task.fence)
-            if task.status != "PENDING":
-                # Decisions are applied first, so that a retry from failure continues from them.
-                next_step = await self._loop.advance(tx, task)
-                if task.status != "RUNNING" or next_step.kind == "end":
-                    return next_step
-            if fail_input.finished is not None:
-                run = workflow_id(fail_input.run.task_id, fail_input.run.run)
-                log.warning("run_without_progress", run=run, fence=task.fence)
-            return await self._loop.fail(
-                tx, task, fail_input.code, fail_input.message, retryable=fail_input.retryable
-            )
-
     @activity.defn(name=CALL_MODEL)
     async def call_model(self, call_input: CallInput) -> NextStep:
         act_as_agent(call_input.run)
@@ -118,7 +88,7 @@ class Activities:
             except GiveUp as error:
                 # Written to the database here: Temporal must not receive the message's text.
                 fail_input = FailInput(call_input.run, error.code, error.message, error.retryable)
-                return await retry_database(lambda: self.fail(fail_input))
+                return await retry_database(lambda: self._failing.fail(fail_input))
             except TryAgain as error:
                 log.warning("model_call_failed", error=str(error))
                 raise ApplicationError(
@@ -138,7 +108,7 @@ class Activities:
         async with heartbeats():
             try:
                 with span_of(CALL_TOOL, call_input):
-                    next_step = await self._tool_caller.call(call_input)
+                    next_step = await self._call_tool(call_input)
             except ToolUnavailable:
                 raise _tool_unavailable() from None
             except FencedOut:
@@ -147,15 +117,15 @@ class Activities:
                 return next_step
             return await retry_database(lambda: self.advance(call_input.run))
 
+    async def _call_tool(self, call_input: CallInput) -> NextStep | None:
+        """Makes the call. None if the rows say what is next."""
+        call = call_input.call
+        start = partial(self._tool_caller.start, call_input.run, call_input.step, [call])
+        started = (await retry_database(start)).get(call)
+        if isinstance(started, Started):
+            return await self._tool_caller.make(call_input, started)
+        return started if started in (CALL_FINISHED, WAITS_FOR_PERSON) else None
+
 
 def _tool_unavailable() -> ApplicationError:
     return ApplicationError("A tool server is not available.", type=TOOL_UNAVAILABLE)
-
-
-def span_of(name: str, call_input: CallInput) -> AbstractContextManager[Span]:
-    attributes: dict[str, str | int | float] = {
-        "rota.task": call_input.run.task_id,
-        "rota.run": call_input.run.run,
-        "rota.step": call_input.step,
-    }
-    return tracing.span(name, parent=call_input.run.trace, attributes=attributes)
