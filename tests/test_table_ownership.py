@@ -89,8 +89,9 @@ EXEMPTIONS = (
     ),
     exempt(
         "credits/verify.py",
-        "tasks steps",
-        "The verification compares the ledger with the tasks and steps that it pays for.",
+        "erasures steps tasks",
+        "The verification compares the ledger with the tasks and steps that it pays for, and an "
+        "erasure cancels tasks before it releases their holds.",
     ),
     exempt(
         "dev/seed/rows.py",
