@@ -33,7 +33,6 @@ from rota.runs.dispatcher import RunDispatcher
 from rota.runs.earlier_activities import Activities
 from rota.runs.earlier_workflow import Run
 from rota.runs.error_redaction import RedactErrors
-from rota.runs.failing import Failing
 from rota.runs.heartbeat import STOPPING_S
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller
@@ -128,8 +127,7 @@ async def run_worker(
             )
         ]
         stack.push_async_callback(_end, background)
-        activities, failing = Activities(*built), Failing(context, loop)
-        slices = _slices(parts, built, slots)
+        activities, slices = Activities(*built), _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
         checks = Checks(parts.db, parts.tool_client)
         client = await _connected(parts.temporal, stop)
@@ -163,7 +161,7 @@ async def run_worker(
             client,
             task_queue=SLICES_QUEUE,
             workflows=[TaskRun],
-            activities=[slices.run, failing.fail],
+            activities=[slices.run, activities.fail],
             **options,
         )
         # Runs that an earlier version started, until the last of them has ended.
@@ -174,7 +172,7 @@ async def run_worker(
             activities=[
                 activities.begin,
                 activities.advance,
-                failing.fail,
+                activities.fail,
                 activities.call_model,
                 activities.call_tool,
                 checks.sweep,

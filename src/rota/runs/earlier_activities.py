@@ -55,7 +55,7 @@ class Activities:
         self._loop = loop
         self._model_caller = model_caller
         self._tool_caller = tool_caller
-        self._failing = Failing(context, loop)
+        self.fail = Failing(context, loop).fail
 
     @activity.defn(name=BEGIN)
     async def begin(self, run_input: RunInput) -> NextStep:
@@ -88,7 +88,7 @@ class Activities:
             except GiveUp as error:
                 # Written to the database here: Temporal must not receive the message's text.
                 fail_input = FailInput(call_input.run, error.code, error.message, error.retryable)
-                return await retry_database(lambda: self._failing.fail(fail_input))
+                return await retry_database(lambda: self.fail(fail_input))
             except TryAgain as error:
                 log.warning("model_call_failed", error=str(error))
                 raise ApplicationError(
