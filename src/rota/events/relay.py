@@ -15,9 +15,8 @@ import asyncpg
 import structlog
 from prometheus_client import Counter, Histogram
 
-from rota.events import outbox_claims
-from rota.events.outbox import POLL_EVERY_S, Handler, Unavailable, lane_of
-from rota.events.outbox_claims import Claim, Outcome, Saved
+from rota.events import outbox
+from rota.events.outbox import POLL_EVERY_S, Claim, Handler, Outcome, Saved, Unavailable, lane_of
 from rota.events.wakes import Wakes
 from rota.platform import clock
 from rota.platform.db import DATABASE_ERRORS, Database
@@ -139,12 +138,12 @@ class Relay:
         """Claims due instructions. Also returns how long to wait for more."""
         arguments = (self.lane, list(self._handlers), self._last_account, limit, self._lease_s)
         async with self._db.relay(by_index=True) as connection:
-            rows = await connection.fetch(outbox_claims.CLAIM, *arguments)
+            rows = await connection.fetch(outbox.CLAIM, *arguments)
             if (due_in_s := rows[0]["due_in"]) is not None and due_in_s <= 0:
-                await outbox_claims.make_ready(connection, self.lane)
+                await outbox.make_ready(connection, self.lane)
                 if rows[0]["id"] is None:
-                    rows = await connection.fetch(outbox_claims.CLAIM, *arguments)
-        claims = [outbox_claims.claim_of(row) for row in rows if row["id"] is not None]
+                    rows = await connection.fetch(outbox.CLAIM, *arguments)
+        claims = [outbox.claim_of(row) for row in rows if row["id"] is not None]
         if not claims and self._last_account != _NIL:
             self._last_account = _NIL
             return await self._claim(limit)
@@ -225,7 +224,7 @@ class Relay:
         while True:
             try:
                 async with self._db.relay(by_index=True) as connection:
-                    await outbox_claims.save(connection, outcomes)
+                    await outbox.save_outcomes(connection, outcomes)
                 return
             except (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError):
                 # Another relay saved an instruction with the same key at the same moment.
@@ -243,4 +242,4 @@ class Relay:
             return
         with contextlib.suppress(*DATABASE_ERRORS):
             async with self._db.relay(by_index=True) as connection:
-                await outbox_claims.give_back(connection, claims)
+                await outbox.give_back(connection, claims)
