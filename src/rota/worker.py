@@ -36,8 +36,7 @@ from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import STOPPING_S
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller
-from rota.runs.model_stream import MAX_CALL_S
-from rota.runs.models import Models
+from rota.runs.models import MAX_CALL_S, Models
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slices
 from rota.runs.slots import Slots

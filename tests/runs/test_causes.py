@@ -31,7 +31,8 @@ from rota.runs.error_redaction import RedactErrors
 from rota.runs.failing import Failing
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import ModelCaller
-from rota.runs.models import BudgetExceeded, Models, max_answer_tokens
+from rota.runs.model_errors import BudgetExceeded
+from rota.runs.models import Models, max_answer_tokens
 from rota.runs.prices import fixed_price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller

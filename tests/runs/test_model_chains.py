@@ -7,8 +7,7 @@ import pytest
 
 from rota.platform.model_choice import ModelChoice
 from rota.runs.backoff import MODEL_ATTEMPTS, Exhausted
-from rota.runs.model_chain import AVOIDED_S, ModelChain
-from rota.runs.models import Models
+from rota.runs.models import AVOIDED_S, ModelChain, Models
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person

@@ -11,15 +11,13 @@ from pydantic_ai.tools import ToolDefinition
 
 from rota.platform import clock
 from rota.platform.model_choice import ModelChoice
-from rota.runs.model_stream import ask
-from rota.runs.models import (
+from rota.runs.model_errors import (
     ContextTooLong,
     ModelAuthenticationFailed,
-    Models,
     TryAgain,
     classify_error,
-    usage_of,
 )
+from rota.runs.models import Models, ask, usage_of
 from rota.runs.prices import TokenUsage
 from tests.runs.scripted import Scripted, Turn, calls, says
 

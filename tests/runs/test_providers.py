@@ -21,18 +21,17 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from rota.platform import clock
 from rota.platform.model_choice import ModelChoice
 from rota.platform.settings import Settings
-from rota.runs.model_problems import problems
-from rota.runs.models import (
+from rota.runs.model_errors import (
     ContentFiltered,
     ContextTooLong,
     ModelAnswerMalformed,
     ModelNotConfigured,
-    Models,
     ModelWithoutPrice,
     TryAgain,
     classify_error,
-    price_of,
 )
+from rota.runs.model_problems import problems
+from rota.runs.models import Models, price_of
 from rota.runs.prices import TokenUsage
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says

@@ -14,9 +14,9 @@ from rota.doctor.finding import Finding, detail, failed, ok
 from rota.platform.model_choice import ModelChoice
 from rota.platform.settings import Settings
 from rota.runs import model_clients
+from rota.runs.model_errors import GiveUp, classify_error
 from rota.runs.model_names import configured
 from rota.runs.model_problems import problems
-from rota.runs.models import GiveUp, classify_error
 
 CALL_TIMEOUT_S = 60.0
 # Models that think before they answer need more than the answer has.

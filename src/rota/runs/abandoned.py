@@ -7,7 +7,7 @@ import structlog
 from temporalio import activity
 
 from rota.runs.heartbeat import STOPPING_S
-from rota.runs.models import GiveUp, TryAgain
+from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut
 from rota.runs.tools import ToolUnavailable
 

@@ -28,7 +28,7 @@ from rota.runs import (
 from rota.runs.answers import UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
-from rota.runs.models import (
+from rota.runs.model_errors import (
     ModelAuthenticationFailed,
     ModelNotConfigured,
     ModelNotFound,

@@ -2,7 +2,7 @@
 
 from pydantic_ai.messages import ModelResponse
 
-from rota.runs.models import GiveUp
+from rota.runs.model_errors import GiveUp
 from rota.runs.steps import Step
 from rota.runs.transcript import is_empty
 from rota.tasks.schemas import MAX_TEXT

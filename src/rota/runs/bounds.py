@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rota.platform import clock
-from rota.runs.models import GiveUp
+from rota.runs.model_errors import GiveUp
 from rota.runs.steps import Step
 from rota.tasks.model import Task
 

@@ -24,7 +24,8 @@ from rota.runs import steps
 from rota.runs.bounds import Bounds
 from rota.runs.comparison import Outcome, Replays, outcome_of
 from rota.runs.mcp_tools import offered_tools
-from rota.runs.models import GiveUp, Models
+from rota.runs.model_errors import GiveUp
+from rota.runs.models import Models
 from rota.runs.tools import built_in
 from rota.tasks import list_queries
 from rota.tasks.creation import for_task

@@ -23,17 +23,9 @@ from rota.platform.schema import SchemaChecks
 from rota.runs import answers, model_request, planning, stored_results, structured, transcript
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
+from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain, classify_error
 from rota.runs.model_request import ModelCallRequest
-from rota.runs.model_stream import MAX_CALL_S, ask
-from rota.runs.models import (
-    ContentFiltered,
-    GiveUp,
-    Models,
-    PricedModel,
-    TryAgain,
-    classify_error,
-    max_answer_tokens,
-)
+from rota.runs.models import MAX_CALL_S, Models, PricedModel, ask, max_answer_tokens
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Step
 from rota.runs.structured import OutputFormats, SchemaRefused

@@ -32,7 +32,7 @@ from rota.runs.contracts import (
 from rota.runs.failing import Failing
 from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
-from rota.runs.models import GiveUp, TryAgain
+from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, RunContext, act_as_agent, span_of
 from rota.runs.slices import QUEUE_SECONDS
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller

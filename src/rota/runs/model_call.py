@@ -28,18 +28,10 @@ from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
-from rota.runs.model_chain import ModelChain
+from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain, classify_error
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
-from rota.runs.model_stream import MAX_CALL_S, ask
-from rota.runs.models import (
-    BudgetExceeded,
-    ContextTooLong,
-    Models,
-    PricedModel,
-    TryAgain,
-    classify_error,
-)
+from rota.runs.models import MAX_CALL_S, ModelChain, Models, PricedModel, ask
 from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.run_context import (
     FencedOut,

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from rota.platform.model_choice import ModelChoice
 from rota.runs import model_clients
-from rota.runs.models import ModelWithoutPrice, price_of
+from rota.runs.model_errors import ModelWithoutPrice
+from rota.runs.models import price_of
 
 # The variables that the clients of the providers read when `apiKey` is not set.
 _KEY_VARIABLES = {

@@ -1,187 +1,35 @@
-"""Models: which model a name refers to, how to call it, and what a call costs."""
+"""Models: which model a name refers to, which takes over from it, how to ask it, and its price."""
 
-from collections.abc import Mapping
+import asyncio
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import ClassVar, cast
+from typing import cast
 
+from prometheus_client import Counter
 from pydantic import SecretStr
-from pydantic_ai.exceptions import (
-    ContentFilterError,
-    ModelAPIError,
-    ModelAuthenticationError,
-    ModelContextWindowExceededError,
-    ModelHTTPError,
-    ModelNotFoundError,
-    ModelQuotaExceededError,
-    ModelRequestRejectedError,
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
 )
-from pydantic_ai.messages import ModelResponse
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from rota.platform.model_choice import ModelChoice
 from rota.runs import model_clients
 from rota.runs.compaction import Window
-from rota.runs.model_chain import ModelChain
+from rota.runs.model_errors import BudgetExceeded, ModelNotConfigured, ModelWithoutPrice
 from rota.runs.model_names import ALIASES
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
-
-
-class GiveUp(Exception):
-    """The run cannot continue. The task shows the code and the message."""
-
-    code: ClassVar[str]
-    # Whether the same task can succeed unchanged.
-    retryable: ClassVar[bool] = False
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
-
-
-class ModelNotConfigured(GiveUp):
-    code = "MODEL_NOT_CONFIGURED"
-    retryable = True
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"ROTA_MODELS has no model {name!r}. Add it, then retry the task.")
-
-
-class ModelWithoutPrice(GiveUp):
-    code = "MODEL_WITHOUT_PRICE"
-    retryable = True
-
-    def __init__(self, model: str) -> None:
-        super().__init__(
-            f"The price of the model {model!r} is unknown. Set inputUsdPerMillion and "
-            "outputUsdPerMillion in ROTA_MODELS, then retry the task."
-        )
-
-
-class ModelAuthenticationFailed(GiveUp):
-    code = "MODEL_AUTHENTICATION_FAILED"
-    retryable = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model provider refused the API key. Correct it in ROTA_MODELS, then retry the "
-            "task from the failed step."
-        )
-
-
-class ModelQuotaExceeded(GiveUp):
-    code = "MODEL_QUOTA_EXCEEDED"
-    retryable = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The quota at the model provider is used up. Raise it, then retry the task from the "
-            "failed step."
-        )
-
-
-class ModelNotFound(GiveUp):
-    code = "MODEL_NOT_FOUND"
-    retryable = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model provider does not have this model. Correct its name in ROTA_MODELS, then "
-            "retry the task from the failed step."
-        )
-
-
-class ContextTooLong(GiveUp):
-    code = "CONTEXT_TOO_LONG"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The conversation no longer fits into the model's context. Shorten the task's input, "
-            "or divide the task."
-        )
-
-
-class ContentFiltered(GiveUp):
-    code = "CONTENT_FILTERED"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The provider's content filter stopped the answer. Change the task's input."
-        )
-
-
-class ModelRefusedRequest(GiveUp):
-    code = "MODEL_REFUSED_REQUEST"
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(
-            f"The model provider refused the request ({error}). Check the model in ROTA_MODELS, "
-            "or change the task's input."
-        )
-
-
-class ModelAnswerMalformed(GiveUp):
-    code = "MODEL_ANSWER_MALFORMED"
-    retryable = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model provider's answers are unreadable. Check baseUrl in ROTA_MODELS, then retry "
-            "the task from the failed step."
-        )
-
-
-class ModelAnswerUnusable(GiveUp):
-    code = "MODEL_ANSWER_UNUSABLE"
-    retryable = True
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The model's answer cannot be processed. The answer is charged. Retry the task from "
-            "the failed step to ask the model again."
-        )
-
-
-class BudgetExceeded(GiveUp):
-    code = "BUDGET_EXCEEDED"
-    retryable = True
-
-    def __init__(self, needed_micros: int, left_micros: int) -> None:
-        super().__init__(
-            f"The next model call needs at least {_dollars(needed_micros)}, but only "
-            f"{_dollars(left_micros)} of the run's hold is left. Retry the task from the failed "
-            "step to continue with a new budget."
-        )
-        self.needed_micros = needed_micros
-        self.left_micros = left_micros
-
-
-def _dollars(micros: int) -> str:
-    return f"${micros // 1_000_000}.{micros % 1_000_000:06d}"
-
-
-class TryAgain(Exception):
-    """A temporary error: the same call can succeed later."""
-
-    def __init__(
-        self, message: str, after: timedelta | None = None, *, is_outage: bool = True
-    ) -> None:
-        super().__init__(message)
-        # How long the provider asks to wait, if it does.
-        self.after = after
-        # Whether the provider is not available. Otherwise only this call has failed.
-        self.is_outage = is_outage
-        # The models of the chain that are too expensive for the run.
-        self.without: list[PricedModel] = []
-
-
-# After this many unreadable answers to the same call, the run fails.
-_MAX_MALFORMED_ANSWERS = 3
-_MAX_RETRY_AFTER = timedelta(minutes=5)
-# Anthropic: "input length and `max_tokens` exceed context limit: …"
-_TOO_LONG = "exceed context limit"
 
 # The context window of a model that neither the operator nor the public table knows.
 DEFAULT_WINDOW_TOKENS = 128_000
@@ -192,6 +40,21 @@ LOCAL_WINDOW_TOKENS = 4_096
 # A call that can pay only for a shorter answer is not made.
 MIN_OUTPUT_TOKENS = 64
 MIN_SUMMARY_TOKENS = 1_000
+
+FAILED_ATTEMPTS = Counter(
+    "rota_run_model_failed_attempts_total",
+    "Failed attempts of model calls, except those that fail the run at once.",
+    ["model"],
+)
+
+# After an outage, a worker does not ask a model for this long, unless the others fail too. Without
+# it, every call of a run would first wait for a provider that is down.
+AVOIDED_S = 30.0
+
+OnText = Callable[[str], None]
+
+# How long a model call can take in total.
+MAX_CALL_S = 600
 
 
 def max_answer_tokens(
@@ -220,6 +83,87 @@ class PricedModel:
     window: Window
     # Asks the provider to cache a conversation that goes on.
     caching: ModelSettings = field(default_factory=ModelSettings)
+
+
+@dataclass(slots=True)
+class _State:
+    """What a worker knows about a model of a chain."""
+
+    failed_at_s: float = -math.inf
+    # When its provider wants to be asked again, if it said so.
+    retry_at_s: float | None = None
+    # Until when the other models are asked first.
+    avoided_until_s: float = -math.inf
+
+
+class ModelChain:
+    """One model or several. The first is asked unless it has failed a moment ago."""
+
+    def __init__(
+        self, models: Sequence[PricedModel], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._models = list(models)
+        self._now_s = now_s
+        # By index and not by name: two providers can have a model of the same name.
+        self._states = [_State() for _ in self._models]
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def choose(self, attempts: int = 0, without: Sequence[PricedModel] = ()) -> PricedModel:
+        """The model to ask after this many failed attempts of the call.
+
+        Each failed attempt moves the call on to the next model, on every worker. Among the models
+        that this worker avoids, it picks the one that can be retried soonest.
+        """
+        now_s, first = self._now_s(), attempts % len(self)
+        indexes = [*range(first, len(self)), *range(first)]
+        left = [index for index in indexes if not _has(without, self._models[index])]
+
+        def key(index: int) -> tuple[bool, float]:
+            state = self._states[index]
+            if state.avoided_until_s <= now_s:
+                return False, 0.0
+            return True, now_s if state.retry_at_s is None else max(now_s, state.retry_at_s)
+
+        # `min` returns the first of equal ones.
+        return self._models[min(left, key=key)]
+
+    def failed(self, model: PricedModel, after: timedelta | None, *, avoided: bool = True) -> None:
+        """Remembers a failed attempt, and after an outage avoids the model for a while."""
+        FAILED_ATTEMPTS.labels(model.name).inc()
+        now_s, state = self._now_s(), self._states[self._index(model)]
+        state.failed_at_s = now_s
+        state.retry_at_s = now_s + after.total_seconds() if after else None
+        if avoided:
+            state.avoided_until_s = now_s + (after.total_seconds() if after else AVOIDED_S)
+
+    def pause_s(self, backoff_s: float, without: Sequence[PricedModel] = ()) -> float:
+        """How long it takes until a model can be asked. 0 if one can be asked now.
+
+        A model can be asked when its provider wants it, or else this long after it has failed.
+        """
+        now_s = self._now_s()
+        due_s = (
+            state.failed_at_s + backoff_s if state.retry_at_s is None else state.retry_at_s
+            for model, state in zip(self._models, self._states, strict=True)
+            if not _has(without, model)
+        )
+        return max(0.0, min(due_s, default=now_s + backoff_s) - now_s)
+
+    def is_first(self, model: PricedModel) -> bool:
+        return model is self._models[0]
+
+    def before(self, model: PricedModel) -> list[str]:
+        """The models that come before this one, by name."""
+        return [each.name for each in self._models[: self._index(model)]]
+
+    def _index(self, model: PricedModel) -> int:
+        return next(index for index, each in enumerate(self._models) if each is model)
+
+
+def _has(models: Sequence[PricedModel], model: PricedModel) -> bool:
+    return any(each is model for each in models)
 
 
 class Models:
@@ -317,46 +261,6 @@ def _cache_write_usd(choice: ModelChoice, input_usd: Decimal) -> Decimal | None:
     return input_usd * Decimal("1.25")
 
 
-def classify_error(error: Exception, attempt: int = 1) -> Exception:
-    """What a provider's error on this attempt means for the run."""
-    match error:
-        case ModelAuthenticationError():
-            return ModelAuthenticationFailed()
-        case ModelQuotaExceededError():
-            return ModelQuotaExceeded()
-        case ModelNotFoundError():
-            return ModelNotFound()
-        case ModelContextWindowExceededError() | ModelHTTPError(status_code=413):
-            return ContextTooLong()
-        case ModelRequestRejectedError() if _TOO_LONG in str(error).lower():
-            return ContextTooLong()
-        case ContentFilterError():
-            return ContentFiltered()
-        case ModelRequestRejectedError():
-            return ModelRefusedRequest(error)
-        case ModelAPIError():
-            wait = timedelta(seconds=error.retry_after) if error.retry_after else None
-            after = min(wait, _MAX_RETRY_AFTER) if wait else None
-            return TryAgain(_describe(error), after, is_outage=_is_outage(error))
-        case OSError() | TimeoutError():
-            return TryAgain(_describe(error))
-    # All other errors come from an answer that the client library cannot read.
-    if attempt < _MAX_MALFORMED_ANSWERS:
-        return TryAgain(_describe(error), is_outage=False)
-    return ModelAnswerMalformed()
-
-
-def _is_outage(error: ModelAPIError) -> bool:
-    """Whether a request of another run would fail too. An error without a status broke off."""
-    if not isinstance(error, ModelHTTPError):
-        return True
-    return error.status_code in (408, 429) or error.status_code >= 500
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
 # A higher count is a mistake of the provider.
 _MAX_TOKENS = 10**9
 
@@ -383,3 +287,54 @@ def usage_of(response: ModelResponse) -> TokenUsage:
 
 def _count(tokens: int) -> int:
     return tokens if 0 < tokens <= _MAX_TOKENS else 0
+
+
+async def ask(
+    chosen: PricedModel,
+    conversation: list[ModelMessage],
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+    on_text: OnText,
+) -> ModelResponse:
+    """The whole answer. `on_text` gets each piece of its text when it arrives."""
+    async with asyncio.timeout(MAX_CALL_S):
+        return await _answer(chosen, conversation, settings, parameters, on_text)
+
+
+async def _answer(
+    chosen: PricedModel,
+    conversation: list[ModelMessage],
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+    on_text: OnText,
+) -> ModelResponse:
+    if not chosen.streams:
+        return await chosen.model.request(conversation, settings, parameters)
+    pieces = _Pieces()
+    async with chosen.model.request_stream(conversation, settings, parameters) as stream:
+        async for event in stream:
+            if text := pieces.of(event):
+                on_text(text)
+    response = stream.get()
+    # A reason that the library does not know is still a reason.
+    if not (response.finish_reason or (response.provider_details or {}).get("finish_reason")):
+        raise ModelAPIError(chosen.name, "The provider stopped in the middle of its answer.")
+    return response
+
+
+class _Pieces:
+    """Cuts the text of an answer into pieces. Together they are `ModelResponse.text`."""
+
+    def __init__(self) -> None:
+        self._has_text = False
+
+    def of(self, event: ModelResponseStreamEvent) -> str:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)):
+                # Texts with something else between them are paragraphs.
+                apart = self._has_text and event.previous_part_kind != "text"
+                self._has_text = True
+                return f"\n\n{text}" if apart else text
+            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                return text
+        return ""

@@ -41,7 +41,7 @@ from rota.runs.contracts import (
 )
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
-from rota.runs.models import GiveUp, TryAgain
+from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, span_of
 from rota.runs.slots import Slots
 from rota.runs.steps import Step

@@ -16,7 +16,7 @@ from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
-from rota.runs.models import ContentFiltered, GiveUp, ModelAnswerUnusable
+from rota.runs.model_errors import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.structured import Answer

@@ -16,7 +16,8 @@ from rota.platform.canonical import canonical_json, digest
 from rota.platform.schema import SchemaChecks
 from rota.runs import answers
 from rota.runs.answers import UnusableAnswer
-from rota.runs.models import GiveUp, ModelRefusedRequest, PricedModel, classify_error
+from rota.runs.model_errors import GiveUp, ModelRefusedRequest, classify_error
+from rota.runs.models import PricedModel
 from rota.runs.steps import Step
 from rota.tasks.schemas import MAX_TEXT
 
