@@ -19,9 +19,9 @@ from rota.runs import compaction, model_request, token_estimate, transcript
 from rota.runs.compaction import View, Window
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models, PricedModel
+from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Kind, Step
-from rota.runs.structured import OutputFormats
 
 WINDOW = Window.of(6_000, 1_000)
 FIXED = 2_000

@@ -10,7 +10,7 @@ from pydantic_ai.exceptions import ModelRequestRejectedError
 
 from rota.platform.model_choice import ModelChoice
 from rota.runs.models import Models, PricedModel
-from rota.runs.structured import OutputFormats
+from rota.runs.output_formats import OutputFormats
 from tests.runs.generated_schemas import Case, case
 from tests.runs.runner import Runner, shown
 from tests.runs.scripted import Scripted, calls, conversation, delegates, last_message, says

@@ -21,11 +21,10 @@ from rota.runs import (
     standing_rules,
     step_events,
     steps,
-    structured,
     tool_steps,
     transcript,
 )
-from rota.runs.answers import UnusableAnswer
+from rota.runs.answers import Answer, UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.model_errors import (
@@ -36,7 +35,6 @@ from rota.runs.model_errors import (
     ModelWithoutPrice,
 )
 from rota.runs.steps import State, Step
-from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ASK_PERSON, READ_RESULT, Tool, model_name
 from rota.tasks import cancellation, places, queries, review_queries, seals, shaping, transitions
@@ -276,7 +274,7 @@ class AgentLoop:
         # Also before the run fails: a retry from failure continues with the note.
         await steps.refuse_answer(tx, task.id, model_call, problem.note)
         REFUSED.labels(problem.code).inc()
-        if structured.ends_run(earlier, task.output_schema):
+        if answers.ends_run(earlier, task.output_schema):
             return await self.fail(
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )

@@ -20,15 +20,15 @@ from rota.platform import clock
 from rota.platform.canonical import canonical_json
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import answers, model_request, planning, stored_results, structured, transcript
+from rota.runs import answers, model_request, planning, stored_results, transcript
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
 from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain, classify_error
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.models import MAX_CALL_S, Models, PricedModel, ask, max_answer_tokens
+from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Step
-from rota.runs.structured import OutputFormats, SchemaRefused
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import READ_RESULT, Tool, model_name
 from rota.tasks.creation import run_budget_cents
@@ -180,10 +180,10 @@ class Replays:
         self, account_id: UUID, task: Task, done: _Replay, response: ModelResponse
     ) -> str | None:
         """The output. None if the model has to answer again."""
-        answer = await structured.answer_of(self._checks, account_id, task.output_schema, response)
+        answer = await answers.answer_of(self._checks, account_id, task.output_schema, response)
         if answer.problem is None:
             return answer.output
-        if structured.ends_run(done.rows[:-1], task.output_schema):
+        if answers.ends_run(done.rows[:-1], task.output_schema):
             raise answer.problem
         done.rows[-1] = replace(done.rows[-1], note=answer.problem.note, outcome="failed")
         return None

@@ -32,6 +32,7 @@ from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain, cla
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.models import MAX_CALL_S, ModelChain, Models, PricedModel, ask
+from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.run_context import (
     FencedOut,
@@ -44,7 +45,6 @@ from rota.runs.run_context import (
 )
 from rota.runs.steps import Step
 from rota.runs.stored_answers import Stored, StoredAnswers
-from rota.runs.structured import OutputFormats, SchemaRefused
 from rota.runs.tools import AccountBusy, Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task

@@ -14,9 +14,9 @@ from rota.platform import json
 from rota.runs import compaction, summaries, transcript
 from rota.runs.compaction import Window
 from rota.runs.models import MIN_OUTPUT_TOKENS, MIN_SUMMARY_TOKENS, PricedModel
+from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
 from rota.runs.steps import ModelCallKind, Step
-from rota.runs.structured import OutputFormats
 from rota.runs.tools import READ_RESULT, Tool
 from rota.tasks.model import Task
 

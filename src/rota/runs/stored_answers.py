@@ -11,15 +11,15 @@ from rota.agents.model import AgentVersion
 from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountTransaction
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import planning, step_events, steps, structured, transcript
+from rota.runs import answers, planning, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
+from rota.runs.answers import Answer
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_errors import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import ModelCallKind, Step
-from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import AccountBusy, Tool, ToolUnavailable
 from rota.tasks.model import Task
@@ -112,7 +112,7 @@ class StoredAnswers:
         try:
             planned = await planning.plan_calls(self._checks, account_id, agent, response, tools)
             final = (
-                await structured.answer_of(self._checks, account_id, output_schema, response)
+                await answers.answer_of(self._checks, account_id, output_schema, response)
                 if not response.tool_calls
                 else None
             )

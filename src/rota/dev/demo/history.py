@@ -31,7 +31,7 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import audit, clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import model_steps, planning, step_events, steps, structured, tool_steps, transcript
+from rota.runs import answers, model_steps, planning, step_events, steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
 from rota.runs.model_steps import ModelCallRecord
@@ -231,7 +231,7 @@ class _Writer:
         current = await self._current(tx, task)
         answer = None
         if not response.tool_calls:
-            answer = await structured.answer_of(
+            answer = await answers.answer_of(
                 self._checks, tx.account_id, current.output_schema, response
             )
         following = await self._loop.apply_response(
