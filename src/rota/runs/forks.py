@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from rota.agents import queries as agents
+from rota.agents.access import AgentAccess
+from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import ApiError, Conflict
@@ -14,7 +17,7 @@ from rota.runs.fork_schemas import ForkOptions, ForkTask
 from rota.runs.forked_steps import Point
 from rota.tasks import queries, quotes, review_queries, schemas
 from rota.tasks.creation import Fork, NewTask, TaskCreation, run_budget_cents
-from rota.tasks.errors import InvalidField
+from rota.tasks.errors import AgentRetired, InvalidField, VersionNotFound
 from rota.tasks.model import Task
 from rota.tasks.quotes import Quote
 from rota.tasks.schemas import TaskResponse
@@ -108,8 +111,8 @@ class Forks:
                 available=True,
                 reason=None,
                 steps=_usable(await forked_steps.points(tx, task)),
-                versions=await self._creation.open_versions(
-                    tx, task.agent, caller.tier, MAX_VERSIONS
+                versions=await _open_versions(
+                    tx, self._creation.agent_access, task.agent, caller.tier, MAX_VERSIONS
                 ),
                 models=list(self._models),
             )
@@ -149,7 +152,7 @@ class Forks:
             raise ModelUnknown(model, self._models)
         version = body.agent_version or original.agent_version
         assert version is not None
-        agent = await self._creation.find_version(tx, original, version, tier)
+        agent = await _find_version(tx, self._creation.agent_access, original, version, tier)
         if body.from_step > 0:
             points = await forked_steps.points(tx, original)
             _check_point(points, body.from_step, ended=original.status in TERMINAL)
@@ -168,6 +171,32 @@ class Forks:
             budget_cents=run_budget_cents(agent, limit_cents) if limit_cents else None,
             fork=Fork(original, body.from_step, model),
         )
+
+
+async def _find_version(
+    tx: AccountReader, access: AgentAccess, task: Task, version: int, tier: str
+) -> AgentVersion:
+    """A version of the agent of a hosted task, for a fork of the task.
+
+    The tier must include that version, and also the agent as it is now.
+    """
+    assert task.agent is not None
+    current = await agents.find(tx, task.agent)
+    if current is None:
+        raise AgentRetired(task.agent)
+    access.check(current, tier)
+    agent = await agents.find_version(tx, task.agent, version)
+    if agent is None:
+        raise VersionNotFound(task.agent, version, current.version)
+    access.check(agent, tier)
+    return agent
+
+
+async def _open_versions(
+    tx: AccountReader, access: AgentAccess, name: str, tier: str, limit: int
+) -> list[int]:
+    """The newest versions of an agent that an account of this tier can use, newest first."""
+    return await agents.version_numbers(tx, name, access.open_levels(tier), limit)
 
 
 def _check_point(points: list[Point], step: int, *, ended: bool) -> None:

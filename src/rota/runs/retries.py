@@ -9,9 +9,10 @@ from rota.platform.db import AccountReader, Database
 from rota.platform.errors import ApiError
 from rota.runs import forked_steps, steps
 from rota.tasks import queries
-from rota.tasks.creation import RetryPlan, TaskCreation, check_can_retry, run_budget_cents
+from rota.tasks.creation import TaskCreation, run_budget_cents
 from rota.tasks.model import Task
 from rota.tasks.quotes import gates
+from rota.tasks.retrying import RetryPlan, check_can_retry, plan_retry
 from rota.tasks.schemas import STARTING_POINTS, StartingPoint
 from rota.tasks.states import Gate
 
@@ -54,7 +55,7 @@ class Retries:
             reason = None
             for start_at in STARTING_POINTS:
                 try:
-                    plan = await self._creation.plan_retry(tx, task, caller.tier, start_at)
+                    plan = await plan_retry(tx, self._creation, task, caller.tier, start_at)
                 except ApiError as refused:
                     # The newest version can need a higher tier than the version that failed.
                     reason = refused.message

@@ -18,7 +18,7 @@ from rota.schedules.bodies import CreateSchedule, PatchSchedule
 from rota.schedules.errors import InvalidTimes, ScheduleNotFound, TooManySchedules
 from rota.schedules.model import Schedule
 from rota.schedules.schemas import ScheduleResponse
-from rota.tasks import list_queries, requested, shaping
+from rota.tasks import creation, list_queries, shaping
 from rota.tasks import queries as tasks
 from rota.tasks import schemas as task_schemas
 from rota.tasks.bodies import TaskBody
@@ -60,7 +60,7 @@ class Schedules:
     async def create(self, caller: Caller, body: CreateSchedule, key: str | None) -> Outcome:
         _check_times(body.cron, body.time_zone)
         with _errors_of_task():
-            await requested.check_schema(self._schema_checks, caller.account_id, body.task)
+            await creation.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> ScheduleResponse:
@@ -122,7 +122,7 @@ class Schedules:
     ) -> Schedule:
         if body.task is not None:
             with _errors_of_task():
-                await requested.check_schema(self._schema_checks, caller.account_id, body.task)
+                await creation.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await _get_for_change(tx, schedule_id)
             if body.task is not None:
@@ -161,7 +161,9 @@ class Schedules:
 
             async def work() -> TaskResponse:
                 schedule = await _get_for_change(tx, schedule_id)
-                task = await requested.create(tx, self._creation, task_body(schedule), caller.tier)
+                task = await creation.create_requested(
+                    tx, self._creation, task_body(schedule), caller.tier
+                )
                 await remember_task(tx, schedule.id, task.id)
                 await record_shapers(tx, schedule, task.id)
                 return TaskResponse(task=task_schemas.Task.of(task))
@@ -173,7 +175,7 @@ class Schedules:
         """Raises if the account could not create the task now, apart from its balance."""
         find = tasks.find_for_change
         with _errors_of_task():
-            new = await requested.new_task(tx, self._creation, task, caller.tier, find)
+            new = await creation.new_task(tx, self._creation, task, caller.tier, find)
             await self._creation.build(tx, new)
 
 

@@ -26,8 +26,8 @@ from rota.schedules import queries, times
 from rota.schedules.errors import OwnerCannotAct
 from rota.schedules.model import Outcome, Schedule
 from rota.schedules.service import planned, record_shapers, remember_task, task_body
+from rota.tasks import creation
 from rota.tasks import queries as tasks
-from rota.tasks import requested
 from rota.tasks.creation import TaskCreation
 
 log = structlog.get_logger()
@@ -162,7 +162,7 @@ class Sweep:
         if await tasks.open_among(tx, earlier):
             return "skipped" if schedule.overlap == "skip" else None
         tier = await accounts.tier(tx)
-        task = await requested.create(
+        task = await creation.create_requested(
             tx, self._creation, task_body(schedule), tier, created_by=schedule.saved_by
         )
         await remember_task(tx, schedule.id, task.id)

@@ -11,7 +11,7 @@ from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import ApiError
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
-from rota.tasks import requested, schemas
+from rota.tasks import creation, schemas
 from rota.tasks.bodies import BatchTask, CreateTasks
 from rota.tasks.creation import TaskCreation
 from rota.tasks.errors import OutputSchemaUnusable, TooManySchemas
@@ -67,7 +67,7 @@ class Batches:
         refused: dict[int, OutputSchemaUnusable] = {}
         for same in numbers.values():
             try:
-                await requested.check_schema(
+                await creation.check_schema(
                     self._schema_checks, caller.account_id, body.tasks[same[0]]
                 )
             except OutputSchemaUnusable as error:
@@ -108,5 +108,7 @@ class Batches:
     async def _create(
         self, tx: AccountTransaction, caller: Caller, body: BatchTask
     ) -> TaskResponse:
-        task = await requested.create(tx, self._creation, body, caller.tier, deadline=body.deadline)
+        task = await creation.create_requested(
+            tx, self._creation, body, caller.tier, deadline=body.deadline
+        )
         return TaskResponse(task=schemas.Task.of(task))

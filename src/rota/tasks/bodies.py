@@ -8,17 +8,13 @@ from pydantic_core import PydanticCustomError
 
 from rota.agents.fields import MAX_SCHEMA_BYTES, check_output_schema
 from rota.platform.http import examples
-from rota.platform.http.schemas import (
-    Body,
-    BodyTimestamp,
-    Visible,
-    doc,
-    example_of,
-    resource_of,
-)
+from rota.platform.http.schemas import Body, BodyTimestamp, Visible, doc, example_of, resource_of
 from rota.platform.strict import FIRST_ERRORS
+from rota.tasks.errors import ActionsTooLarge, TooManyActions
 from rota.tasks.schemas import (
     INPUT,
+    MAX_ACTIONS,
+    MAX_ACTIONS_BYTES,
     MAX_TEXT,
     NAME,
     OUTPUT,
@@ -293,3 +289,15 @@ class PatchTask(Body):
 
 
 resource_of(BatchTask, CreateTask, PatchTask)(Task)
+
+
+def add_actions(actions: list[str], more: list[str] | None) -> list[str]:
+    """The action log with these entries."""
+    if not more:
+        return actions
+    log = [*actions, *more]
+    if len(log) > MAX_ACTIONS:
+        raise TooManyActions(len(log), MAX_ACTIONS)
+    if (size := sum(len(action.encode()) for action in log)) > MAX_ACTIONS_BYTES:
+        raise ActionsTooLarge(size, MAX_ACTIONS_BYTES)
+    return log

@@ -8,10 +8,9 @@ from typing import Any
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import approval_policies, queries, review_queries, trees
-from rota.tasks.bodies import PatchTask
+from rota.tasks.bodies import PatchTask, add_actions
 from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks
 from rota.tasks.errors import (
-    ActionsTooLarge,
     DeadlineInPast,
     DeadlineNotWritable,
     ErrorNotWritable,
@@ -24,10 +23,9 @@ from rota.tasks.errors import (
     ParentNotFound,
     TextFrozen,
     TextIncomplete,
-    TooManyActions,
 )
 from rota.tasks.model import Task
-from rota.tasks.schemas import MAX_ACTIONS, MAX_ACTIONS_BYTES, MAX_TEXT
+from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import FINAL
 
 
@@ -49,23 +47,11 @@ async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
         project_id=body.project_id if "project_id" in sent else task.project_id,
         output=_output(task, body),
         error=_error(task, body),
-        actions=added(task.actions, body.actions),
+        actions=add_actions(task.actions, body.actions),
         deadline=_deadline(task, body),
     )
     await _check_not_frozen(tx, task, after)
     return after
-
-
-def added(actions: list[str], more: list[str] | None) -> list[str]:
-    """The action log with these entries."""
-    if not more:
-        return actions
-    log = [*actions, *more]
-    if len(log) > MAX_ACTIONS:
-        raise TooManyActions(len(log), MAX_ACTIONS)
-    if (size := sum(len(action.encode()) for action in log)) > MAX_ACTIONS_BYTES:
-        raise ActionsTooLarge(size, MAX_ACTIONS_BYTES)
-    return log
 
 
 def texts(task: Task) -> tuple[str | None, ...]:

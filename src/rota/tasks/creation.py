@@ -1,47 +1,43 @@
 """Creates tasks, both for clients and for runs that delegate work."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+from rota.agents import output_schemas
 from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion, Approval
 from rota.credits import holds, metrics
-from rota.credits import retention as credits_retention
 from rota.credits.allowance import AllowanceOf, bring_up_to_date
 from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
-from rota.tasks import (
-    approval_policies,
-    places,
-    queries,
-    review_queries,
-    seals,
-    transitions,
-    trees,
-)
+from rota.platform.schema import SchemaChecks
+from rota.tasks import approval_policies, places, queries, seals, transitions
+from rota.tasks.bodies import TaskBody, add_actions
 from rota.tasks.errors import (
     AgentNotInCatalog,
-    AgentRetired,
     BudgetAboveAgents,
     DeadlineInPast,
-    DeadlinePassed,
     NestingTooDeep,
     OptionNotHosted,
+    OutputSchemaUnusable,
     ParentEnded,
-    StepsDeleted,
-    VersionNotFound,
+    ParentNotFound,
+    TwoAgents,
 )
 from rota.tasks.model import Task
-from rota.tasks.states import EVENT_OF, TERMINAL, Status, TransitionRefused
+from rota.tasks.states import EVENT_OF, TERMINAL, Status
 
 # A task without a parent has depth 0, so the deepest subtask has depth 7.
 MAX_DEPTH = 8
+
+Tx = TypeVar("Tx", bound=AccountReader)
+FindTask = Callable[[Tx, UUID], Awaitable[Task | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +77,6 @@ class NewTask:
         return self.agent is not None and self.status in ("PENDING", "WAITING_APPROVAL")
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPlan:
-    """The next run of a failed task that the service runs."""
-
-    # With the policies that the run inherits.
-    agent: AgentVersion
-    inherited_approval: list[dict[str, Any]] | None
-    opens_run_gate: bool
-    # Whether a text differs from what a person approved at the run gate.
-    text_changed: bool
-
-
 class TaskCreation:
     def __init__(
         self,
@@ -102,11 +86,11 @@ class TaskCreation:
         allowance_of: AllowanceOf,
         weight_of: Callable[[str], float],
     ) -> None:
-        self._agent_access = agent_access
+        self.agent_access = agent_access
         self._gate_time = gate_time
         self._allowance_of = allowance_of
         # The share of busy workers that a tier gets.
-        self._weight_of = weight_of
+        self.weight_of = weight_of
 
     async def bring_allowance_up_to_date(self, db: Database, account_id: UUID) -> None:
         """So that a quote sees what a hold could have."""
@@ -122,70 +106,8 @@ class TaskCreation:
         agent = await agents.find(tx, name)
         if agent is None:
             raise AgentNotInCatalog(name, field)
-        self._agent_access.check(agent, tier)
+        self.agent_access.check(agent, tier)
         return agent
-
-    async def find_version(
-        self, tx: AccountReader, task: Task, version: int, tier: str
-    ) -> AgentVersion:
-        """A version of the agent of a hosted task, for a fork of the task.
-
-        The tier must include that version, and also the agent as it is now.
-        """
-        assert task.agent is not None
-        current = await agents.find(tx, task.agent)
-        if current is None:
-            raise AgentRetired(task.agent)
-        self._agent_access.check(current, tier)
-        agent = await agents.find_version(tx, task.agent, version)
-        if agent is None:
-            raise VersionNotFound(task.agent, version, current.version)
-        self._agent_access.check(agent, tier)
-        return agent
-
-    async def open_versions(self, tx: AccountReader, name: str, tier: str, limit: int) -> list[int]:
-        """The newest versions of an agent that an account of this tier can use, newest first."""
-        levels = self._agent_access.open_levels(tier)
-        return await agents.version_numbers(tx, name, levels, limit)
-
-    async def plan_retry(
-        self, tx: AccountReader, task: Task, tier: str, start_at: str
-    ) -> RetryPlan:
-        """What a retry of a hosted task would do. Raises if the tier does not include the agent, or
-        the agent is retired.
-
-        From failure, the run keeps the agent's version, and its run gate opens only if the work is
-        not the work that a person approved, or if nobody has approved it yet. From the start, the
-        run uses the newest version and every gate opens again. A fork keeps the version that it was
-        made for.
-        """
-        assert task.agent is not None
-        current = await agents.find(tx, task.agent)
-        if current is None:
-            raise AgentRetired(task.agent)
-        begins_with_steps = bool(task.forked_step)
-        if (start_at == "failure" or begins_with_steps) and await _has_lost_steps(tx, task):
-            # It would repeat calls that were made, and nobody would be asked.
-            raise StepsDeleted(is_fork=begins_with_steps)
-        newest = start_at == "start" and task.forked_from is None
-        agent = current if newest else await approval_policies.version_of(tx, task)
-        self._agent_access.check(agent, tier)
-        inherited = approval_policies.of_retry(task, agent, current)
-        agent = for_task(agent, replace(task, inherited_approval=inherited))
-        approved = await review_queries.approved_run(tx, task.id)
-        if start_at == "start" or approved is None:
-            # A deadline can end a task before anyone has decided about its run.
-            opens_run_gate = (
-                agent.asks_before_run
-                or await review_queries.has_run_gate(tx, task.id)
-                or await approval_policies.is_above_cost_limit(
-                    tx, run_budget_cents(agent, task.budget_limit_cents)
-                )
-            )
-        else:
-            opens_run_gate = not seals.is_same_work(approved.sealed, task, agent)
-        text_changed = approved is not None and not seals.has_same_texts(approved.sealed, task)
-        return RetryPlan(agent, inherited, opens_run_gate, text_changed)
 
     async def create(
         self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None
@@ -207,14 +129,14 @@ class TaskCreation:
                 # Its version can be an earlier one.
                 limit = await agents.max_concurrent(tx, agent.name)
             task = replace(task, limited=limit is not None and task.status == "PENDING")
-            await self._place_hold(tx, task, agent, parent)
+            await self.place_hold(tx, task, agent, parent)
             if task.status == "PENDING" and not task.limited:
-                start = transitions.start_instruction(task, self._weight_of(tier))
+                start = transitions.start_instruction(task, self.weight_of(tier))
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
         if task.limited:
             task = await places.take(tx, task)
-            await transitions.enqueue(tx, transitions.START, task, weight=self._weight_of(tier))
+            await transitions.enqueue(tx, transitions.START, task, weight=self.weight_of(tier))
         if new.fork is not None:
             origin = {"forkedFrom": seals.origin(task)}
             await journal.append(tx, "task.forked", data | origin, task.id)
@@ -265,29 +187,7 @@ class TaskCreation:
         else:
             await transitions.open_gate(tx, task, None, self._gate_time, seals.external(task))
 
-    async def restart(
-        self,
-        tx: AccountTransaction,
-        task: Task,
-        agent: AgentVersion,
-        parent: Task | None,
-        tier: str,
-        *,
-        start_at: str,
-    ) -> None:
-        """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
-        await journal.lock_open_account(tx)
-        await self._place_hold(tx, task, agent, parent)
-        if task.deadline is not None:
-            await transitions.set_deadline(tx, task)
-        if task.status == "WAITING_APPROVAL":
-            await self.open_first_gate(tx, task, agent, start_at)
-            return
-        await transitions.enqueue(
-            tx, transitions.START, task, start_at=start_at, weight=self._weight_of(tier)
-        )
-
-    async def _place_hold(
+    async def place_hold(
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, parent: Task | None
     ) -> None:
         """Holds the run's budget: under the parent's hold if that is open, else on the balance."""
@@ -300,6 +200,70 @@ class TaskCreation:
             raise await holds.refusal(tx, budget_cents)
 
 
+async def check_schema(checks: SchemaChecks, account_id: UUID, body: TaskBody) -> None:
+    """Before the transaction, because a check can take seconds."""
+    if body.output_schema is None:
+        return
+    problem = await output_schemas.problem_with(checks, account_id, body.output_schema)
+    if problem is not None:
+        raise OutputSchemaUnusable(problem)
+
+
+async def new_task(
+    tx: Tx,
+    creation: TaskCreation,
+    body: TaskBody,
+    tier: str,
+    find_parent: FindTask[Tx],
+    *,
+    deadline: datetime | None = None,
+) -> NewTask:
+    """The new task that a body describes.
+
+    Raises if the body names an agent or a parent that the account cannot use.
+    """
+    if body.agent and body.assigned_agent and body.agent != body.assigned_agent:
+        raise TwoAgents(body.agent, body.assigned_agent)
+    agent, parent = None, None
+    if (name := body.agent or body.assigned_agent) is not None:
+        field = "agent" if body.agent else "assignedAgent"
+        agent = await creation.find_agent(tx, name, tier, field=field)
+    if body.parent_task_id is not None:
+        parent_id = ids.from_wire("task", body.parent_task_id)
+        parent = await find_parent(tx, parent_id) if parent_id else None
+        if parent is None:
+            raise ParentNotFound(body.parent_task_id)
+    return NewTask(
+        name=body.name,
+        agent=agent,
+        parent=parent,
+        status=body.status,
+        project_id=body.project_id,
+        priority=body.priority,
+        description=body.description,
+        input=body.input or "",
+        output=body.output,
+        actions=add_actions([], body.actions),
+        output_schema=body.output_schema,
+        budget_cents=body.budget_cents,
+        deadline=deadline,
+    )
+
+
+async def create_requested(
+    tx: AccountTransaction,
+    creation: TaskCreation,
+    body: TaskBody,
+    tier: str,
+    *,
+    deadline: datetime | None = None,
+    created_by: UUID | None = None,
+) -> Task:
+    """Creates the task that a body describes. Raises before it writes anything."""
+    new = await new_task(tx, creation, body, tier, queries.find_for_change, deadline=deadline)
+    return await creation.create(tx, new, tier, created_by=created_by)
+
+
 def run_budget_cents(agent: AgentVersion, limit_cents: int | None) -> int:
     """The most that a run of the agent can cost, if the task allows `limit_cents`."""
     return agent.budget_cents if limit_cents is None else min(limit_cents, agent.budget_cents)
@@ -309,25 +273,6 @@ def for_task(agent: AgentVersion, task: Task) -> AgentVersion:
     """The agent as the task's run uses it: with the policies and the model of the task."""
     policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
     return replace(agent, inherited_approval=policies, model=task.model or agent.model)
-
-
-async def _has_lost_steps(tx: AccountReader, task: Task) -> bool:
-    """Whether retention has deleted steps of tasks that ended when this one did."""
-    cut_at = await credits_retention.steps_cut_at(tx)
-    return cut_at is not None and task.finished_at is not None and task.finished_at < cut_at
-
-
-async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
-    """The parent of a task that can be retried. Raises if it cannot."""
-    if task.status != "FAILED":
-        raise TransitionRefused(task.status, "PENDING", "Only a failed task can be retried.")
-    if task.hosted and task.deadline is not None and task.deadline <= clock.now():
-        raise DeadlinePassed
-    if task.parent_task_id is None:
-        return None
-    if (cancelled := await trees.cancelled_ancestor(tx, task)) is not None:
-        raise ParentEnded(cancelled)
-    return await queries.find(tx, task.parent_task_id)
 
 
 def check_accepts_subtasks(parent: Task) -> None:

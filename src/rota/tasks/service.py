@@ -5,19 +5,19 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.auth.caller import Caller
-from rota.events import journal
 from rota.platform import clock
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.db import Database
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
 from rota.tasks import (
     cancellation,
     changes,
+    creation,
     list_queries,
     places,
     queries,
     quotes,
-    requested,
+    retrying,
     review_list_queries,
     review_reading,
     schemas,
@@ -26,14 +26,14 @@ from rota.tasks import (
     transitions,
 )
 from rota.tasks.bodies import CreateTask, PatchTask
-from rota.tasks.creation import TaskCreation, check_can_retry, run_budget_cents
+from rota.tasks.creation import TaskCreation
 from rota.tasks.list_queries import Filter
 from rota.tasks.model import ListedTask, Task
 from rota.tasks.pages import PAGE_BYTES
 from rota.tasks.quotes import Quote
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
-from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
+from rota.tasks.states import Gate, Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class Tasks:
         self._schema_checks = schema_checks
 
     async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Outcome:
-        await requested.check_schema(self._schema_checks, caller.account_id, body)
+        await creation.check_schema(self._schema_checks, caller.account_id, body)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskResponse:
-                task = await requested.create(
+                task = await creation.create_requested(
                     tx, self._creation, body, caller.tier, deadline=body.deadline
                 )
                 return TaskResponse(task=schemas.Task.of(task))
@@ -73,10 +73,10 @@ class Tasks:
 
     async def quote(self, caller: Caller, body: CreateTask) -> Quote:
         """What the task can cost and use. Nothing is written, and no key is claimed."""
-        await requested.check_schema(self._schema_checks, caller.account_id, body)
+        await creation.check_schema(self._schema_checks, caller.account_id, body)
         await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            new = await requested.new_task(
+            new = await creation.new_task(
                 tx, self._creation, body, caller.tier, queries.find, deadline=body.deadline
             )
             return await quotes.quote(tx, self._creation, new)
@@ -150,40 +150,8 @@ class Tasks:
 
             async def work() -> TaskResponse:
                 before = await queries.get_for_change(tx, task_id)
-                task = await self._retry(tx, caller, before, start_at)
+                task = await retrying.retry(tx, self._creation, before, caller.tier, start_at)
                 return TaskResponse(task=schemas.Task.of(task))
 
             operation = f"POST /api/tasks/{task_id}/retry?from={start_at}"
             return await self._idempotency.once(tx, key, (operation, None), 200, work)
-
-    async def _retry(
-        self, tx: AccountTransaction, caller: Caller, before: Task, start_at: str
-    ) -> Task:
-        parent = await check_can_retry(tx, before)
-        await shaping.record(tx, before.id, "retried")
-        fresh = replace(before, run=before.run + 1, started_at=None, finished_at=None, error=None)
-        if not before.hosted:
-            # A client writes the output of an external task, so it stays.
-            return await transitions.apply(
-                tx, before, fresh, "PENDING", Trigger.RETRY, event="task.retried"
-            )
-        plan = await self._creation.plan_retry(tx, before, caller.tier, start_at)
-        agent = plan.agent
-        fresh = replace(
-            fresh,
-            output=None,
-            start_run=fresh.run if start_at == "start" else before.start_run or before.run,
-            agent_version=agent.version,
-            inherited_approval=plan.inherited_approval,
-            budget_cents=run_budget_cents(agent, before.budget_limit_cents),
-            output_schema=before.output_schema if before.own_output_schema else agent.output_schema,
-        )
-        target: Status = "WAITING_APPROVAL" if plan.opens_run_gate else "PENDING"
-        after = await transitions.apply(
-            tx, before, fresh, target, Trigger.RETRY, event="task.retried"
-        )
-        if plan.opens_run_gate:
-            data = transitions.event_data(tx, before.status, after.status)
-            await journal.append(tx, EVENT_OF[after.status], data, after.id)
-        await self._creation.restart(tx, after, agent, parent, caller.tier, start_at=start_at)
-        return after
