@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from rota.credits.ledger import Kind
+from rota.credits.model import Kind
 from rota.credits.verify import BOOKS
 from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
 from tests.mcp.test_docs import shell

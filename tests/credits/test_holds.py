@@ -7,7 +7,7 @@ import pytest
 
 from rota.credits import holds, ledger, queries, verify
 from rota.credits.allowance import refresh
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from tests.credits.world import ALLOWANCE_OF, CENT, new_account, spend, start_run

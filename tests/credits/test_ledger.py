@@ -6,8 +6,8 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from rota.credits import holds, ledger
-from rota.credits.ledger import RunId
+from rota.credits import holds, ledger, model
+from rota.credits.model import RunId
 from rota.credits.verify import problems
 from rota.platform import ids
 from rota.platform.db import Database
@@ -140,7 +140,7 @@ async def test_a_second_charge_for_the_same_call_is_refused(books: Database) -> 
     async with books.write(account_id) as tx:
         run = await start_run(tx, CENT)
         await spend(tx, run, 1, 50)
-    entry = ledger.Entry("charge", f"charge/{run}/1", topup=-50, spent=50)
+    entry = model.Entry("charge", f"charge/{run}/1", topup=-50, spent=50)
     with pytest.raises(asyncpg.UniqueViolationError):
         async with books.write(account_id) as tx:
             await ledger.add_entry(tx, entry)

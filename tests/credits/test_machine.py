@@ -26,15 +26,10 @@ from hypothesis.stateful import (
 
 from rota.credits import charges, holds, ledger, queries
 from rota.credits.allowance import MonthlyAllowance, refresh
-from rota.credits.ledger import Charge, Return, RunId
+from rota.credits.model import Charge, Return, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import (
-    NO_USER,
-    AccountReader,
-    AccountTransaction,
-    use_json,
-)
+from rota.platform.db import NO_USER, AccountReader, AccountTransaction, use_json
 from rota.platform.roles import APPLICATION_ROLE
 from tests.credits.model import Books, Hold, allowance_of
 from tests.sizes import size

@@ -14,7 +14,7 @@ import pytest
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.credits import holds, ledger
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.credits.verify import problems
 from rota.dev.stack import Stack
 from rota.platform import clock, ids

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rota.cli import cli
-from rota.credits import holds, ledger, verify
+from rota.credits import holds, ledger, model, verify
 from rota.platform import ids
 from rota.platform.db import NO_USER, AccountReader
 from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
@@ -46,7 +46,7 @@ async def consistent(shop: Shop) -> AsyncIterator[ConsistentAccount]:
             running.task_id,
         )
         await holds.draw(tx, child, 70)
-        for kind in get_args(ledger.Return):
+        for kind in get_args(model.Return):
             for total in (300, 100):
                 await ledger.set_returned(tx, kind, total, "pi_first")
     yield ConsistentAccount(account_id)

@@ -6,16 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from rota.credits import charges, holds, ledger
-from rota.credits.ledger import Charge, RunId
+from rota.credits.model import Charge, RunId
 from rota.credits.service import Credits
-from rota.payments.port import (
-    Checkout,
-    NoProcessor,
-    Payer,
-    Payment,
-    PaymentFailed,
-    PaymentState,
-)
+from rota.payments.port import Checkout, NoProcessor, Payer, Payment, PaymentFailed, PaymentState
 from rota.plans.allowance import plan_allowance
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database

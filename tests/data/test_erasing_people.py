@@ -5,13 +5,12 @@ import asyncio
 import pytest
 
 from rota.companies.members import Members
-from rota.credits.ledger import Entry, add_entry
+from rota.credits.ledger import add_entry
+from rota.credits.model import Entry
 from rota.credits.retention import debt_micros
 from rota.platform import ids
 from tests.companies.world import Company
-from tests.data.filled import (
-    own_name,
-)
+from tests.data.filled import own_name
 from tests.data.world import World
 
 

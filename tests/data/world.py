@@ -13,7 +13,7 @@ from rota.audit import verify as audit_verify
 from rota.composition import Composition
 from rota.credits import charges
 from rota.credits import verify as ledger_verify
-from rota.credits.ledger import Charge, RunId
+from rota.credits.model import Charge, RunId
 from rota.data.erasing import Erasing
 from rota.data.retention import Retention
 from rota.data.sweep import DataSweep

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from rota.credits import charges, holds, ledger
 from rota.credits.allowance import MonthlyAllowance, refresh
-from rota.credits.ledger import Charge, RunId
+from rota.credits.model import Charge, RunId
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database

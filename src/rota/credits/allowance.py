@@ -6,7 +6,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from rota.credits import alerts, queries
-from rota.credits.ledger import Entry, add_entry
+from rota.credits.ledger import add_entry
+from rota.credits.model import Entry
 from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction, Database

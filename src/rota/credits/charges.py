@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from rota.credits import alerts, metrics
-from rota.credits.ledger import Charge, Entry, add_entry, lock_balance
+from rota.credits.ledger import add_entry, lock_balance
+from rota.credits.model import Charge, Entry
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.platform.ids import new_uuid

@@ -5,7 +5,8 @@ from datetime import datetime
 from rota.credits import alerts
 from rota.credits.alerts import CROSSED
 from rota.credits.allowance import AllowanceOf, refresh
-from rota.credits.ledger import USABLE_TOPUP, RunId
+from rota.credits.ledger import USABLE_TOPUP
+from rota.credits.model import RunId
 from rota.credits.money import MICROS_PER_CENT, available_cents, of_cents, usd
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
-from rota.credits.ledger import Kind
+from rota.credits.model import Kind
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 

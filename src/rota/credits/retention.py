@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.credits import holds
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.credits.money import MICROS_PER_CENT
 from rota.platform.db import AccountReader, AccountTransaction
 

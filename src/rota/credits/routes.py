@@ -9,7 +9,7 @@ from pydantic import Field
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.credits import schemas
-from rota.credits.ledger import Kind
+from rota.credits.model import Kind
 from rota.credits.queries import KINDS, MovementFilter
 from rota.credits.schemas import (
     BalanceResponse,

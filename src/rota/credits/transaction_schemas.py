@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typing_extensions import TypeAliasType
 
-from rota.credits.ledger import Kind
+from rota.credits.model import Kind
 from rota.credits.money import available_cents
 from rota.credits.queries import Movement
 from rota.credits.schemas import Cents, Micros

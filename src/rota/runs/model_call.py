@@ -13,7 +13,7 @@ from temporalio import activity
 
 from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
-from rota.credits.ledger import Charge, RunId
+from rota.credits.model import Charge, RunId
 from rota.events import journal
 from rota.events.live_text import LiveTexts, Version
 from rota.platform import clock, ids, tracing

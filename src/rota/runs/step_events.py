@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.events import journal
 from rota.events.journal import STEP_FINISHED, STEP_STARTED
 from rota.platform.db import AccountReader, AccountTransaction

@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from temporalio.exceptions import ApplicationError
 
 from rota.agents.model import AgentVersion
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from rota.credits.ledger import RunId
+from rota.credits.model import RunId
 from rota.mcp.model import AcceptedDefinition
 from rota.platform import json
 from rota.tasks.states import Gate, Status

@@ -22,7 +22,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from rota.auth.caller import Caller
 from rota.composition import Composition
 from rota.credits import charges
-from rota.credits.ledger import Charge
+from rota.credits.model import Charge
 from rota.dev.demo.conversation import read
 from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.plans import PLANS, Plan
