@@ -37,7 +37,16 @@ from rota.runs.model_errors import (
 from rota.runs.steps import State, Step
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ASK_PERSON, READ_RESULT, Tool, model_name
-from rota.tasks import cancellation, places, queries, review_queries, seals, shaping, transitions
+from rota.tasks import (
+    cancellation,
+    gates,
+    places,
+    queries,
+    review_queries,
+    seals,
+    shaping,
+    transitions,
+)
 from rota.tasks.model import Review, Task
 from rota.tasks.states import TERMINAL, Gate, Trigger
 
@@ -365,7 +374,7 @@ class AgentLoop:
     ) -> NextStep:
         await transitions.apply(tx, task, task, "WAITING_APPROVAL", Trigger.RUN)
         subject = seals.items(items)
-        await transitions.open_gate(tx, task, gate, self._gate_time, subject, items)
+        await gates.open_gate(tx, task, gate, self._gate_time, subject, items)
         return NextStep("wait")
 
 

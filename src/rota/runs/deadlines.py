@@ -13,7 +13,7 @@ from rota.runs import steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop, asks_person
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
-from rota.tasks import queries, review_queries, transitions
+from rota.tasks import gates, queries, review_queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
 
@@ -38,7 +38,7 @@ class Deadlines:
             if left_s > 0:
                 return Reschedule(transitions.DEADLINE, left_s)
             await self._leave_undecided(tx, task)
-            await transitions.close_review(tx, task, "expired", "The deadline of the task passed.")
+            await gates.close_review(tx, task, "expired", "The deadline of the task passed.")
             await self._loop.miss_deadline(tx, task)
         return None
 
@@ -47,7 +47,7 @@ class Deadlines:
     ) -> None:
         """Fails an open task for another reason, whatever it is doing or waiting for."""
         await self._leave_undecided(tx, task)
-        await transitions.close_review(tx, task, "expired", reason)
+        await gates.close_review(tx, task, "expired", reason)
         await self._loop.fail(tx, task, code, message, retryable=True, trigger=Trigger.DEADLINE)
 
     async def _leave_undecided(self, tx: AccountTransaction, task: Task) -> None:

@@ -21,7 +21,7 @@ from rota.runs import gate_items, tool_steps
 from rota.runs.steps import Step
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import Tool, model_name
-from rota.tasks import review_queries, transitions
+from rota.tasks import gates, review_queries
 from rota.tasks.model import Task
 
 
@@ -81,7 +81,7 @@ async def use(
     item = approved(gate_items.of_call(agent, row, tool, words, None), rule)
     if not await _is_shown(tx, task, item):
         decider = {name: value for name, value in rule.decider.items() if name != "userId"}
-        await transitions.record_approval(tx, task, item, rule.created_by, decider)
+        await gates.record_approval(tx, task, item, rule.created_by, decider)
     await tool_steps.approve_start(tx, task.id, row)
     return replace(row, approved_by_rule=True)
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform.db import AccountTransaction, Database
-from rota.tasks import queries, transitions, trees
+from rota.tasks import gates, queries, transitions, trees
 from rota.tasks.model import Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Trigger
 
@@ -53,7 +53,7 @@ async def cancel(
         data = transitions.event_data(tx, before.status, "CANCELLED", reason)
         await journal.append(tx, EVENT_OF["CANCELLED"], data, before.id)
     if trigger is Trigger.CANCEL:
-        await transitions.close_review(tx, before, "cancelled", "The task was cancelled.")
+        await gates.close_review(tx, before, "cancelled", "The task was cancelled.")
     below = await trees.open_subtasks(tx, before.id, limit=at_once + 1)
     if len(below) <= at_once:
         await _cancel_all(tx, below)
@@ -71,7 +71,7 @@ async def _cancel_all(tx: AccountTransaction, task_ids: Iterable[UUID]) -> None:
             await transitions.apply(
                 tx, task, task, "CANCELLED", Trigger.CANCEL, reason=PARENT_CANCELLED
             )
-            await transitions.close_review(tx, task, "cancelled", PARENT_CANCELLED)
+            await gates.close_review(tx, task, "cancelled", PARENT_CANCELLED)
 
 
 class Cancellation:

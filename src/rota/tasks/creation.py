@@ -17,7 +17,7 @@ from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.schema import SchemaChecks
-from rota.tasks import approval_policies, places, queries, seals, transitions
+from rota.tasks import approval_policies, gates, places, queries, seals, transitions
 from rota.tasks.bodies import TaskBody, add_actions
 from rota.tasks.errors import (
     AgentNotInCatalog,
@@ -183,9 +183,9 @@ class TaskCreation:
         """Opens the run gate of a hosted task, or the review of a task that its client runs."""
         if task.hosted and agent is not None:
             subject = seals.run(task, agent, start_at)
-            await transitions.open_gate(tx, task, "run", self._gate_time, subject)
+            await gates.open_gate(tx, task, "run", self._gate_time, subject)
         else:
-            await transitions.open_gate(tx, task, None, self._gate_time, seals.external(task))
+            await gates.open_gate(tx, task, None, self._gate_time, seals.external(task))
 
     async def place_hold(
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, parent: Task | None

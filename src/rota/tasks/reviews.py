@@ -25,6 +25,7 @@ from rota.platform.schema import SchemaChecks
 from rota.tasks import (
     cancellation,
     edits,
+    gates,
     queries,
     review_checks,
     review_items,
@@ -43,11 +44,7 @@ from rota.tasks.model import Review, Task
 from rota.tasks.questions import is_question
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
-from rota.tasks.review_schemas import (
-    ApproveTask,
-    DecisionResponse,
-    RejectTask,
-)
+from rota.tasks.review_schemas import ApproveTask, DecisionResponse, RejectTask
 from rota.tasks.states import APPROVAL_OF, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START, WAKE
 
@@ -192,7 +189,7 @@ class Reviews:
     ) -> TaskReviews:
         """Opens a new review with changed arguments, for a second person. Nothing is approved."""
         reason = "The arguments were changed, so a second person has to approve them."
-        await transitions.replace_review(tx, task, seals.items(items), items, reason)
+        await gates.replace_review(tx, task, seals.items(items), items, reason)
         data = transitions.event_data(tx, task.status, task.status) | {"fields": ["review"]}
         await journal.append(tx, "task.updated", data, task.id)
         return await review_reading.read(tx, task)
@@ -211,9 +208,7 @@ class Reviews:
         changed = before
         if gate == "output":
             changed = replace(before, output=review_items.output_of(before, items[0]))
-        await transitions.close_review(
-            tx, before, "approved", decided_with=review_checks.credential(by)
-        )
+        await gates.close_review(tx, before, "approved", decided_with=review_checks.credential(by))
         trigger = APPROVAL_OF[gate]
         target = target_of(before.status, trigger, hosted=before.hosted)
         assert target is not None
@@ -268,7 +263,7 @@ class Reviews:
             )
         await review_checks.add_answer(tx, before, reviews[0], by, "rejected")
         await review_queries.save_items(tx, before.id, review_items.reject_items(reviews[0], by))
-        await transitions.close_review(
+        await gates.close_review(
             tx, before, "rejected", body.reason, review_checks.credential(by), resumed=body.resume
         )
         event = "task.rejected"
@@ -328,6 +323,6 @@ class Reviews:
         if task is None or review is None or review.expires_at > clock.now():
             return False  # It was decided after the query that found it.
         reason = "No decision was made in time."
-        await transitions.close_review(tx, task, "expired", reason)
+        await gates.close_review(tx, task, "expired", reason)
         await cancellation.cancel(tx, task, task, Trigger.EXPIRE, reason=reason, at_once=at_once)
         return True

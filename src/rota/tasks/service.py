@@ -13,6 +13,7 @@ from rota.tasks import (
     cancellation,
     changes,
     creation,
+    gates,
     list_queries,
     places,
     queries,
@@ -134,7 +135,7 @@ class Tasks:
             if body.status is None or body.status == before.status:
                 waits = after.status == "WAITING_APPROVAL"
                 if changes.texts(after) != changes.texts(before) and waits:
-                    await transitions.replace_review(tx, after, seals.external(after))
+                    await gates.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
                 return await cancellation.cancel(tx, after, after, Trigger.CANCEL)
