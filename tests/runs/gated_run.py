@@ -27,17 +27,17 @@ from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps, transcript
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.agent_loop import AgentLoop
+from rota.runs.answers import Answer
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.failing import Failing
 from rota.runs.heartbeat import Pulse
 from rota.runs.mcp_tools import McpTools
-from rota.runs.planning import plan_calls
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slice, Slices
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
-from rota.runs.structured import Answer
+from rota.runs.stored_answers import plan_calls
 from rota.runs.tool_call import Started, ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks

@@ -36,7 +36,7 @@ from rota.runs.model_errors import (
 )
 from rota.runs.steps import State, Step
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import ASK_PERSON, READ_RESULT, Tool, model_name
+from rota.runs.tools import Tool, asks_person, model_name
 from rota.tasks import (
     cancellation,
     gates,
@@ -208,9 +208,9 @@ class AgentLoop:
     ) -> NextStep:
         """Stores the tool calls that the model requests, opens a gate, or completes the task.
 
-        `planned` is what `planning.plan_calls` has made of the response, and `answer` is the answer
-        of a response without calls. `start` gets the calls that can be made at once, in the same
-        transaction.
+        `planned` is what `stored_answers.plan_calls` has made of the response, and `answer` is the
+        answer of a response without calls. `start` gets the calls that can be made at once, in the
+        same transaction.
         """
         if answer is not None:
             return await self._apply_answer(tx, task, agent, step, answer)
@@ -376,17 +376,3 @@ class AgentLoop:
         subject = seals.items(items)
         await gates.open_gate(tx, task, gate, self._gate_time, subject, items)
         return NextStep("wait")
-
-
-def asks_person(row: Step) -> bool:
-    """Whether the call is a question to a person, and not a call of a server's tool."""
-    return row.name == ASK_PERSON.name and row.server is None
-
-
-def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
-    if tool is ASK_PERSON:
-        return True
-    if tool is READ_RESULT:
-        # It returns only what this run has already read.
-        return False
-    return agent.asks_before(tool.full_name, read_only=tool.read_only)

@@ -20,7 +20,7 @@ from rota.platform import clock
 from rota.platform.canonical import canonical_json
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import answers, model_request, planning, stored_results, transcript
+from rota.runs import answers, model_request, stored_answers, stored_results, transcript
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
 from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain, classify_error
@@ -160,7 +160,7 @@ class Replays:
                 if row.kind == "summary":
                     _check_summary(done, response)
                 elif response.tool_calls:
-                    planned = await planning.plan_calls(
+                    planned = await stored_answers.plan_calls(
                         self._checks, account_id, agent, response, tools
                     )
                     _answer_calls(done, response, planned)

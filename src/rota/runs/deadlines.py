@@ -10,9 +10,10 @@ from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, tool_steps, transcript
-from rota.runs.agent_loop import AgentLoop, asks_person
+from rota.runs.agent_loop import AgentLoop
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
+from rota.runs.tools import asks_person
 from rota.tasks import gates, queries, review_queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger

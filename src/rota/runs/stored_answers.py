@@ -1,17 +1,19 @@
 """Applies the stored and charged answer of a model call to its run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import structlog
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
 from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountTransaction
 from rota.platform.errors import RateLimited, Unavailable
-from rota.platform.schema import SchemaChecks
-from rota.runs import answers, planning, step_events, steps, transcript
+from rota.platform.schema import SchemaChecks, Verdict
+from rota.runs import answers, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.answers import Answer
 from rota.runs.bounds import is_past_deadline
@@ -21,12 +23,16 @@ from rota.runs.model_errors import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import AccountBusy, Tool, ToolUnavailable
+from rota.runs.tools import READ_RESULT, AccountBusy, Tool, ToolUnavailable, needs_approval
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
 
 Tools = dict[str, Tool]
+
+# The tool calls of one answer that are made. Temporal runs at most 2,000 calls of a run at a time.
+# A request with thousands of results would also keep a worker busy for seconds.
+MAX_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ class StoredAnswers:
         if found.kind == "summary":
             return Plan(response, [], None, is_summary=True)
         try:
-            planned = await planning.plan_calls(self._checks, account_id, agent, response, tools)
+            planned = await plan_calls(self._checks, account_id, agent, response, tools)
             final = (
                 await answers.answer_of(self._checks, account_id, output_schema, response)
                 if not response.tool_calls
@@ -168,6 +174,60 @@ class StoredAnswers:
                 return next_step
 
         return await retry_database(apply)
+
+
+async def plan_calls(
+    checks: SchemaChecks,
+    account_id: UUID,
+    agent: AgentVersion,
+    response: ModelResponse,
+    tools: Mapping[str, Tool],
+) -> list[PlannedCall]:
+    """The calls to make, at most MAX_CALLS, each with what is wrong with it, if anything.
+
+    It stores nothing: a check can take seconds, and must not hold the lock of the account.
+    """
+    planned: list[PlannedCall] = []
+    # Of tools whose schema cannot be used. The next call of such a tool is not checked again.
+    unusable: dict[str, Verdict] = {}
+    for call in response.tool_calls[:MAX_CALLS]:
+        tool = tools.get(call.tool_name)
+        arguments, problem = transcript.arguments_of(call)
+        if tool is None:
+            # Only a long run is told about the tool that reads results again.
+            known = ", ".join(sorted(tools.keys() - {READ_RESULT.model_name}))
+            problem = f"Tool not found. Available tools: {known}."
+        elif problem is None:
+            verdict = unusable.get(call.tool_name)
+            if verdict is None:
+                verdict = await checks.check(account_id, tool.arguments_schema, arguments)
+            if not verdict.usable:
+                unusable[call.tool_name] = verdict
+            problem = transcript.problem_with(verdict)
+        planned.append(_planned(agent, call, tool, arguments, problem))
+    if response.finish_reason == "length" and len(planned) == len(response.tool_calls) > 0:
+        # The arguments of the last call may be incomplete, even if they are valid.
+        planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
+    return planned
+
+
+def _planned(
+    agent: AgentVersion,
+    call: ToolCallPart,
+    tool: Tool | None,
+    arguments: dict[str, Any],
+    problem: str | None,
+) -> PlannedCall:
+    return PlannedCall(
+        name=tool.name if tool else call.tool_name,
+        server=tool.server if tool else None,
+        call_id=call.tool_call_id,
+        read_only=tool.read_only if tool else True,
+        arguments=arguments,
+        sealed=tool.seal(arguments) if tool else None,
+        gated=tool is not None and problem is None and needs_approval(agent, tool),
+        problem=problem,
+    )
 
 
 async def _start_none(

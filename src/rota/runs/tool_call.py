@@ -17,7 +17,7 @@ from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
 from rota.runs import call_texts, standing_rules, step_events, steps, stored_results, tool_steps
-from rota.runs.agent_loop import AgentLoop, asks_person, needs_approval
+from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
@@ -34,6 +34,8 @@ from rota.runs.tools import (
     ToolChanged,
     ToolSource,
     ToolUnavailable,
+    asks_person,
+    needs_approval,
 )
 from rota.runs.transcript import storable
 from rota.tasks import places, queries, review_queries

@@ -13,6 +13,7 @@ from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
 from rota.platform.errors import RateLimited
+from rota.runs.steps import Step
 from rota.tasks import questions, seals
 
 
@@ -210,6 +211,20 @@ READ_RESULT = Tool(
 def built_in(agent: AgentVersion) -> list[Tool]:
     """The tools that the run handles itself."""
     return [ASK_PERSON, READ_RESULT, *([DELEGATE] if agent.rank < 3 else [])]
+
+
+def asks_person(row: Step) -> bool:
+    """Whether the call is a question to a person, and not a call of a server's tool."""
+    return row.name == ASK_PERSON.name and row.server is None
+
+
+def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
+    if tool is ASK_PERSON:
+        return True
+    if tool is READ_RESULT:
+        # It returns only what this run has already read.
+        return False
+    return agent.asks_before(tool.full_name, read_only=tool.read_only)
 
 
 @dataclass(slots=True)

@@ -31,7 +31,15 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import audit, clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import answers, model_steps, planning, step_events, steps, tool_steps, transcript
+from rota.runs import (
+    answers,
+    model_steps,
+    step_events,
+    steps,
+    stored_answers,
+    tool_steps,
+    transcript,
+)
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
 from rota.runs.model_steps import ModelCallRecord
@@ -227,7 +235,9 @@ class _Writer:
             cost_micros=spent_micros,
         )
         await steps.finish_model_call(tx, task.id, task.run, step)
-        planned = await planning.plan_calls(self._checks, tx.account_id, agent, response, tools)
+        planned = await stored_answers.plan_calls(
+            self._checks, tx.account_id, agent, response, tools
+        )
         current = await self._current(tx, task)
         answer = None
         if not response.tool_calls:
