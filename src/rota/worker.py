@@ -23,7 +23,6 @@ from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal
 from rota.runs import queue_metrics
-from rota.runs.abandoned import AbandonedCalls
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds
 from rota.runs.contracts import SLICES_QUEUE, TASK_QUEUE
@@ -34,6 +33,7 @@ from rota.runs.earlier_activities import Activities
 from rota.runs.earlier_workflow import Run
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import STOPPING_S
+from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import MAX_CALL_S, Models

@@ -25,7 +25,7 @@ from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, Ser
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps, transcript
-from rota.runs.abandoned import AbandonedCalls
+
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.answers import Answer
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput

@@ -10,9 +10,9 @@ import pytest
 
 from rota.events.fanout import Woken
 from rota.platform.ids import new_uuid, to_wire
-from rota.runs import watching
+from rota.runs import lost_calls
 from rota.runs.contracts import RunInput
-from rota.runs.watching import Watching
+from rota.runs.lost_calls import Watching
 
 
 class Account:
@@ -52,8 +52,8 @@ class Account:
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
-    monkeypatch.setattr(watching, "UNWATCHED_S", 0)
-    monkeypatch.setattr(watching, "WATCH_EVERY_S", 0.05)
+    monkeypatch.setattr(lost_calls, "UNWATCHED_S", 0)
+    monkeypatch.setattr(lost_calls, "WATCH_EVERY_S", 0.05)
     return Account()
 
 

@@ -21,7 +21,6 @@ from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import forked_steps, step_events, steps
-from rota.runs.abandoned import AbandonedCalls
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.backoff import MODEL_ATTEMPTS, TOOL_ATTEMPTS, BackOff, Exhausted, Stop
 from rota.runs.call_budget import ModelCallInput
@@ -40,6 +39,7 @@ from rota.runs.contracts import (
     SliceKind,
 )
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
+from rota.runs.lost_calls import AbandonedCalls, Watching, abort
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, span_of
@@ -47,7 +47,6 @@ from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import AccountBusy, ToolUnavailable
-from rota.runs.watching import Watching, abort
 from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger

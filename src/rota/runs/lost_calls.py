@@ -1,4 +1,4 @@
-"""Watches long calls: a slice that has lost its run stops waiting for them.
+"""Calls whose slice has lost its run: the slice stops waiting, and some calls finish without it.
 
 Redis says when an account has new events. Then one look in the database serves all watched runs of
 the account, however many they are. Without Redis, Temporal cancels a slice at its next heartbeat.
@@ -11,10 +11,14 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from temporalio import activity
 
 from rota.events.fanout import Fanout, Woken
 from rota.runs.contracts import RunInput
-from rota.runs.run_context import RunContext, ids_of
+from rota.runs.heartbeat import STOPPING_S
+from rota.runs.model_errors import GiveUp, TryAgain
+from rota.runs.run_context import FencedOut, RunContext, ids_of
+from rota.runs.tools import ToolUnavailable
 
 log = structlog.get_logger()
 
@@ -25,6 +29,8 @@ WATCH_EVERY_S = 1.0
 
 
 class Watching:
+    """Watches long calls, so that a slice notices when it has lost its run."""
+
     def __init__(self, context: RunContext, fanout: Fanout) -> None:
         self._context = context
         self._fanout = fanout
@@ -99,6 +105,38 @@ class _Account:
             if run_input in lost and not future.done():
                 future.set_result(None)
         return True
+
+
+class AbandonedCalls:
+    """Model calls of cancelled tasks. They finish beside the slices, without a worker's slot."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    async def add(self, calling: "asyncio.Task[Any]") -> None:
+        """The provider bills the call in any case, so it is stored and charged when it ends."""
+        log.info("cancelled_call_continues", run=activity.info().workflow_id)
+        is_full = len(self._calls) >= self._limit
+        self._calls.add(calling)
+        calling.add_done_callback(self._forget)
+        if is_full:
+            # This one keeps the slot of its slice.
+            await asyncio.wait({calling})
+
+    def _forget(self, calling: "asyncio.Task[Any]") -> None:
+        self._calls.discard(calling)
+        error = None if calling.cancelled() else calling.exception()
+        expected = FencedOut | GiveUp | TryAgain | ToolUnavailable
+        if error is not None and not isinstance(error, expected):
+            log.error("cancelled_call_failed", error=type(error).__name__)
+
+    async def aclose(self) -> None:
+        """Waits a moment for the calls, then aborts them."""
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=STOPPING_S)
+        for calling in self._calls:
+            calling.cancel()
 
 
 async def abort(call: "asyncio.Future[Any]") -> None:
