@@ -6,8 +6,8 @@ import pytest
 from pydantic_ai.profiles import JsonSchemaTransformer
 from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer
 
-from rota.runs import tool_schemas
-from rota.runs.tool_schemas import keeping
+from rota.runs import model_clients
+from rota.runs.model_clients import keeping
 
 
 def schema(description: str = "How many.") -> dict[str, Any]:
@@ -53,7 +53,7 @@ def test_the_result_is_that_of_the_library_and_is_made_once(walked: list[Any]) -
 def test_what_was_not_used_for_longest_is_forgotten(
     walked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_schemas, "MAX_BYTES", 700)
+    monkeypatch.setattr(model_clients, "MAX_SCHEMA_BYTES", 700)
     kept = keeping(OpenAIJsonSchemaTransformer)
     for description in ("a", "b", "a", "c", "d" * 10, "a"):
         rewritten(kept, schema(description))
