@@ -7,11 +7,12 @@ from uuid import UUID
 
 from rota.platform import clock
 from rota.platform.cache import ExpiringCache
+from rota.runs.contracts import MODEL_UNAVAILABLE, TOOL_FAILED, TOOL_UNAVAILABLE
 
 _CAUSES = {
-    "MODEL_UNAVAILABLE": "The model provider failed too often.",
-    "TOOL_UNAVAILABLE": "A tool server was not available for too long.",
-    "TOOL_FAILED": "A tool call failed too often.",
+    MODEL_UNAVAILABLE: "The model provider failed too often.",
+    TOOL_UNAVAILABLE: "A tool server was not available for too long.",
+    TOOL_FAILED: "A tool call failed too often.",
 }
 
 

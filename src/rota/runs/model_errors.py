@@ -14,6 +14,8 @@ from pydantic_ai.exceptions import (
     ModelRequestRejectedError,
 )
 
+from rota.credits.money import exact_usd
+
 if TYPE_CHECKING:
     from rota.runs.models import PricedModel
 
@@ -145,16 +147,12 @@ class BudgetExceeded(GiveUp):
 
     def __init__(self, needed_micros: int, left_micros: int) -> None:
         super().__init__(
-            f"The next model call needs at least {_dollars(needed_micros)}, but only "
-            f"{_dollars(left_micros)} of the run's hold is left. Retry the task from the failed "
+            f"The next model call needs at least ${exact_usd(needed_micros)}, but only "
+            f"${exact_usd(left_micros)} of the run's hold is left. Retry the task from the failed "
             "step to continue with a new budget."
         )
         self.needed_micros = needed_micros
         self.left_micros = left_micros
-
-
-def _dollars(micros: int) -> str:
-    return f"${micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
 class TryAgain(Exception):

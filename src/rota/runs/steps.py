@@ -11,6 +11,7 @@ from prometheus_client import Histogram
 
 from rota.platform.canonical import digest
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.tasks import seals
 from rota.tasks.model import Task
 
 DURATION_SECONDS = Histogram(
@@ -100,10 +101,7 @@ class Step:
     @property
     def sealed_arguments(self) -> dict[str, Any]:
         """The exact arguments of the call. A call of an earlier version has only `arguments`."""
-        if self.sealed is None:
-            return self.arguments or {}
-        arguments: dict[str, Any] = json.loads(self.sealed)["arguments"]
-        return arguments
+        return seals.arguments_of(self.sealed) if self.sealed else self.arguments or {}
 
     @property
     def sealed_server_id(self) -> str | None:

@@ -60,7 +60,3 @@ async def version_of(tx: AccountReader, task: Task) -> AgentVersion:
     agent = await agents.find_version(tx, task.agent, task.agent_version)
     assert agent is not None
     return agent
-
-
-def asks_before_run(agent: AgentVersion, inherited: list[dict[str, Any]] | None) -> bool:
-    return agent.approval.run or any(policy["run"] for policy in inherited or ())

@@ -164,7 +164,7 @@ class TaskCreation:
             new.is_hosted
             and agent is not None
             and (
-                approval_policies.asks_before_run(agent, inherited)
+                _with_policies(agent, inherited).asks_before_run
                 or await approval_policies.is_above_cost_limit(
                     tx, run_budget_cents(agent, new.budget_cents)
                 )
@@ -271,8 +271,13 @@ def run_budget_cents(agent: AgentVersion, limit_cents: int | None) -> int:
 
 def for_task(agent: AgentVersion, task: Task) -> AgentVersion:
     """The agent as the task's run uses it: with the policies and the model of the task."""
-    policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
-    return replace(agent, inherited_approval=policies, model=task.model or agent.model)
+    agent = _with_policies(agent, task.inherited_approval)
+    return replace(agent, model=task.model or agent.model)
+
+
+def _with_policies(agent: AgentVersion, inherited: list[dict[str, Any]] | None) -> AgentVersion:
+    policies = tuple(Approval.from_json(policy) for policy in inherited or ())
+    return replace(agent, inherited_approval=policies)
 
 
 def check_accepts_subtasks(parent: Task) -> None:
