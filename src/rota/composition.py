@@ -36,7 +36,7 @@ from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
 from rota.notifications.parts import NotificationAssembly
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
@@ -182,8 +182,8 @@ class Composition(DataParts):
         )
 
     @cached_property
-    def turns(self) -> Turns:
-        return Turns(self.db)
+    def turns(self) -> PaymentTurns:
+        return PaymentTurns(self.db)
 
     @cached_property
     def payers(self) -> Payers:

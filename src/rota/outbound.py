@@ -4,14 +4,14 @@ import base64
 from functools import cached_property
 
 from rota.foundation import Foundation
-from rota.platform.egress import Bounds, Egress
+from rota.platform.egress import Egress, ServerBounds
 from rota.platform.idempotency import Idempotency
 from rota.platform.resolver import Resolver
 from rota.webhooks.dispatcher import Dispatcher
 from rota.webhooks.sender import RESPONSE_BYTES, Sender
 from rota.webhooks.service import Webhooks
 from rota.webhooks.signing import Signer, derived_key
-from rota.webhooks.turns import Turns
+from rota.webhooks.turns import DeliveryTurns
 
 
 class Outbound(Foundation):
@@ -30,14 +30,14 @@ class Outbound(Foundation):
         """For tool servers."""
         settings = self.settings
         return self._egress(
-            Bounds(
+            ServerBounds(
                 connect_s=min(5, settings.mcp_connect_s),
                 read_s=settings.mcp_call_s,
                 total_s=settings.mcp_call_s,
             )
         )
 
-    def _egress(self, bounds: Bounds) -> Egress:
+    def _egress(self, bounds: ServerBounds) -> Egress:
         settings = self.settings
         return Egress(
             resolve=self.resolver,
@@ -50,7 +50,7 @@ class Outbound(Foundation):
     def webhook_egress(self) -> Egress:
         timeout_s = self.settings.webhook_timeout_s
         return self._egress(
-            Bounds(
+            ServerBounds(
                 connect_s=min(5, timeout_s),
                 read_s=timeout_s,
                 total_s=timeout_s,
@@ -88,4 +88,6 @@ class Outbound(Foundation):
 
     @cached_property
     def webhook_dispatcher(self) -> Dispatcher:
-        return Dispatcher(self.db, self.fanout, Turns(self.db, self.fanout, self.webhook_sender))
+        return Dispatcher(
+            self.db, self.fanout, DeliveryTurns(self.db, self.fanout, self.webhook_sender)
+        )

@@ -10,7 +10,7 @@ import rota.composition
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.dev.stack import Stack
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.idempotency import Idempotency
@@ -48,7 +48,7 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
         await db.open()
         exits.push_async_callback(db.close)
         idempotency = Idempotency(Vault(service.settings.secret_key_bytes))
-        turns = Turns(db)
+        turns = PaymentTurns(db)
         payers = Payers(db, processor, turns)
         credits_ = Credits(db, idempotency, processor, payers, turns, ALLOWANCE_OF, labels)
         yield Shop(service, db, credits_, processor, announced)

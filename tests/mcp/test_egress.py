@@ -16,10 +16,10 @@ from rota.mcp.model import Transport
 from rota.mcp.session import Address, Timeouts
 from rota.mcp.sessions import Sessions
 from rota.platform.egress import (
-    Bounds,
     Egress,
     EgressRefused,
     EgressTimeout,
+    ServerBounds,
     blocked_reason,
     time_limit,
 )
@@ -124,7 +124,7 @@ def test_there_are_enough_urls() -> None:
 
 
 async def test_no_url_reaches_a_blocked_address() -> None:
-    egress = Egress(bounds=Bounds(connect_s=2, read_s=2, total_s=2))
+    egress = Egress(bounds=ServerBounds(connect_s=2, read_s=2, total_s=2))
     sessions = Sessions(egress, TIMEOUTS)
     reached: list[str] = []
     async with trapped() as trap:
@@ -157,7 +157,7 @@ def answering(*answers: Sequence[str]) -> tuple[Egress, list[str]]:
         resolved.append(host)
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return Egress(resolve=resolve, bounds=Bounds(connect_s=1, read_s=1, total_s=1)), resolved
+    return Egress(resolve=resolve, bounds=ServerBounds(connect_s=1, read_s=1, total_s=1)), resolved
 
 
 async def test_a_host_name_is_resolved_once_per_connection_and_that_address_is_used() -> None:

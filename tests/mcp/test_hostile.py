@@ -14,7 +14,7 @@ from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.session import Address, Timeouts
 from rota.mcp.sessions import Limits, Sessions
 from rota.mcp.transport import SessionEnded
-from rota.platform.egress import Bounds, Egress
+from rota.platform.egress import Egress, ServerBounds
 from rota.platform.errors import RateLimited
 from tests.mcp import hostile
 from tests.mcp.conftest import connect, invoke, try_to_connect
@@ -29,7 +29,9 @@ ACCOUNT = uuid4()
 
 @pytest.fixture(scope="module")
 async def sessions() -> AsyncIterator[Sessions]:
-    egress = Egress(allow=["127.0.0.0/8"], bounds=Bounds(connect_s=1, read_s=0.7, total_s=0.9))
+    egress = Egress(
+        allow=["127.0.0.0/8"], bounds=ServerBounds(connect_s=1, read_s=0.7, total_s=0.9)
+    )
     pool = Sessions(egress, Timeouts(connect_s=1.5, call_s=0.9))
     yield pool
     await pool.aclose()

@@ -12,12 +12,12 @@ from rota.mcp.errors import ServerError
 from rota.mcp.session import Address, Timeouts
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
-from rota.platform.egress import Bounds, Egress
+from rota.platform.egress import Egress, ServerBounds
 from tests.mcp import hostile
 from tests.mcp.peers import Peer
 
 ACCOUNT = uuid4()
-BOUNDS = Bounds(connections=4)
+BOUNDS = ServerBounds(connections=4)
 
 
 @pytest.fixture

@@ -6,20 +6,22 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from rota.payments.turns import Busy, Turns
+from rota.payments.turns import Busy, PaymentTurns
 from rota.platform.db import Database
 from tests.service import Service
 
 
 @pytest.fixture
-async def turns(service: Service) -> AsyncIterator[Turns]:
+async def turns(service: Service) -> AsyncIterator[PaymentTurns]:
     db = Database(service.database_url, pool_size=4)
     await db.open()
-    yield Turns(db)
+    yield PaymentTurns(db)
     await db.close()
 
 
-async def test_an_account_with_many_requests_does_not_delay_those_of_others(turns: Turns) -> None:
+async def test_an_account_with_many_requests_does_not_delay_those_of_others(
+    turns: PaymentTurns,
+) -> None:
     order: list[UUID] = []
     many, other = uuid4(), uuid4()
 
@@ -37,12 +39,12 @@ async def test_an_account_with_many_requests_does_not_delay_those_of_others(turn
 
 
 async def test_a_sweep_skips_an_account_that_has_its_turn_in_another_process(
-    service: Service, turns: Turns
+    service: Service, turns: PaymentTurns
 ) -> None:
     account_id = uuid4()
     db = Database(service.database_url, pool_size=1)
     await db.open()
-    async with Turns(db).of(account_id):
+    async with PaymentTurns(db).of(account_id):
         with pytest.raises(Busy):
             async with turns.of(account_id, wait=False):
                 pass

@@ -13,7 +13,7 @@ from rota.auth.caller import Caller
 from rota.credits.payers import Payers
 from rota.payments.port import PaymentFailed
 from rota.payments.stripe import Stripe
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.plans.allowance import plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.schemas import Subscribe
@@ -157,7 +157,7 @@ async def short_timeouts(a: World) -> AsyncIterator[Purchases]:
     await db.open()
     stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.stripe_server.url, timeout_s=0.3)
     tiers = Tiers(VARIANTS["a"].tiers)
-    turns = Turns(db)
+    turns = PaymentTurns(db)
     payers = Payers(db, stripe, turns)
     allowance_of = plan_allowance(VARIANTS["a"].tier_allowance({}), "basic", a.grace)
     plans = Plans(db, stripe, turns, allowance_of, tiers=tiers, grace=a.grace)

@@ -19,7 +19,7 @@ from rota.cli import cli
 from rota.dev.stack import Stack
 from rota.events.relay import Relay
 from rota.payments.stripe import Stripe
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.plans.allowance import plan_allowance
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers, products
@@ -61,7 +61,7 @@ class World:
             await stripe.offer(products(sold.tiers, sold.pass_price_cents))
             grace = timedelta(days=settings.grace_days)
             allowance_of = plan_allowance(sold.tier_allowance({}), sold.lowest_tier, grace)
-            turns, tiers = Turns(db), Tiers(sold.tiers)
+            turns, tiers = PaymentTurns(db), Tiers(sold.tiers)
             plans = Plans(db, stripe, turns, allowance_of, tiers=tiers, grace=grace)
             await sync(service.database_url, catalog_folder())
             await stripe_server.send_to(f"http://127.0.0.1:{settings.port}/webhooks/stripe")

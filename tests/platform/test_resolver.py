@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from rota.platform import resolver as resolvers
-from rota.platform.egress import Bounds, Egress, EgressRefused
+from rota.platform.egress import Egress, EgressRefused, ServerBounds
 from rota.platform.errors import RateLimited
 from rota.platform.resolver import Resolver
 
@@ -170,7 +170,7 @@ def test_localhost_is_what_getaddrinfo_says() -> None:
 async def test_look_ups_of_one_account_do_not_take_the_places_of_others() -> None:
     """An account waits for its own slow names only, and learns that it asks for too many."""
     async with name_server(slow_s=3) as (server, resolver):
-        egress = Egress(resolve=resolver, bounds=Bounds(connect_s=1))
+        egress = Egress(resolve=resolver, bounds=ServerBounds(connect_s=1))
         one, other = uuid4(), uuid4()
         slow = [asyncio.create_task(egress.addresses(f"slow-{n}.test", 80, one)) for n in range(24)]
         await asked(server, "slow", 4)
@@ -187,7 +187,7 @@ async def test_look_ups_of_one_account_do_not_take_the_places_of_others() -> Non
 
 async def test_a_client_gets_the_errors_of_a_look_up() -> None:
     async with name_server() as (_, resolver):
-        egress = Egress(resolve=resolver, bounds=Bounds(connect_s=0.3))
+        egress = Egress(resolve=resolver, bounds=ServerBounds(connect_s=0.3))
         async with egress.client(uuid4()) as client:
             with pytest.raises(httpx2.ConnectTimeout):
                 await client.get("http://silent.test/")

@@ -16,14 +16,14 @@ from rota.dev import model as dev_model
 from rota.platform import clock
 from rota.platform.model_choice import ModelChoice
 from rota.runs import compaction, model_request, token_estimate, transcript
-from rota.runs.compaction import View, Window
+from rota.runs.compaction import ContextWindow, View
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models, PricedModel
 from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Kind, Step
 
-WINDOW = Window.of(6_000, 1_000)
+WINDOW = ContextWindow.of(6_000, 1_000)
 FIXED = 2_000
 LIMIT = WINDOW.input_tokens * 3
 

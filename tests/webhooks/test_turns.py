@@ -119,7 +119,7 @@ async def test_a_webhook_that_is_changed_while_a_delivery_fails_is_given_back(
     async with Composition(office.settings, pool_size=4) as parts:
         await happen(parts, person, 1)
         claim = await taken(parts, person, webhook)
-        sender = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        sender = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
         await sender.take(claim)
         await sender.aclose()
         # Another worker can have it at once.
@@ -156,7 +156,7 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
         claim = await taken(parts, person, webhook)
         await make_due(office, webhook)
         await taken(parts, person, webhook)
-        paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        paused = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
         paused.hold_s = -1.0
         await paused.take(claim)
         await paused.aclose()
@@ -177,7 +177,7 @@ async def test_a_worker_that_was_paused_continues_if_no_other_one_has_the_webhoo
     async with Composition(office.settings, pool_size=4) as parts:
         await happen(parts, person, 5)
         claim = await taken(parts, person, webhook)
-        paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        paused = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
         paused.hold_s = -1.0
         await paused.take(claim)
         await paused.aclose()
@@ -195,7 +195,7 @@ async def test_a_request_in_progress_ends_when_another_worker_has_the_webhook(
     async with Composition(settings, pool_size=4) as parts:
         await happen(parts, person, 5)
         claim = await taken(parts, person, webhook)
-        first = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
+        first = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
         sending_first = asyncio.create_task(first.take(claim))
         await receiver.until(lambda: len(receiver.received) == 1)
         await make_due(office, webhook)

@@ -7,13 +7,13 @@ from rota.auth.caller import Caller
 from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Checkout, CustomerUnknown, Payer, Processor
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.platform import membership
 from rota.platform.db import Database
 
 
 class Payers:
-    def __init__(self, db: Database, processor: Processor, turns: Turns) -> None:
+    def __init__(self, db: Database, processor: Processor, turns: PaymentTurns) -> None:
         self._db = db
         self._processor = processor
         self._turns = turns

@@ -21,7 +21,7 @@ from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Checkout, Payer, Payment, PaymentState, Processor
-from rota.payments.turns import Turns
+from rota.payments.turns import PaymentTurns
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
@@ -64,7 +64,7 @@ class Credits:
         idempotency: Idempotency,
         processor: Processor,
         payers: Payers,
-        turns: Turns,
+        turns: PaymentTurns,
         allowance_of: AllowanceOf,
         task_labels: TaskLabels,
     ) -> None:

@@ -30,7 +30,7 @@ class OfferedTool:
         return f"{self.server}/{self.name}"
 
 
-async def offered_tools(tx: AccountReader, patterns: Sequence[str]) -> list[OfferedTool]:
+async def quoted_tools(tx: AccountReader, patterns: Sequence[str]) -> list[OfferedTool]:
     """The tools that match a pattern and can be used now, without their definitions."""
     rows = await tx.fetch(
         f"""

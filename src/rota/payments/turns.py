@@ -19,7 +19,7 @@ class Busy(Exception):
     """Another turn of the account is in progress."""
 
 
-class Turns:
+class PaymentTurns:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._shares = Shares(

@@ -21,7 +21,7 @@ from rota.payments.port import (
     Subscription,
     SubscriptionUnknown,
 )
-from rota.payments.turns import Busy, Turns
+from rota.payments.turns import Busy, PaymentTurns
 from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
 from rota.plans.states import Plan, State, next_state
@@ -41,7 +41,7 @@ class Plans:
         self,
         db: Database,
         processor: Processor,
-        turns: Turns,
+        turns: PaymentTurns,
         allowance_of: AllowanceOf,
         *,
         tiers: Tiers,

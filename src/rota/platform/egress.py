@@ -59,7 +59,7 @@ class EgressTimeout(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ServerBounds:
     """Limits for one server: time, bytes, JSON values and connections."""
 
     connect_s: float = 5
@@ -133,10 +133,10 @@ class Egress:
         *,
         allow: Iterable[str] = (),
         https_only: bool = False,
-        bounds: Bounds | None = None,
+        bounds: ServerBounds | None = None,
         resolve: Resolve | None = None,
     ) -> None:
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or ServerBounds()
         self._https_only = https_only
         self._resolve = resolve or Resolver()
         self._lookups = Shares(
@@ -308,7 +308,9 @@ class Transport(httpx2.AsyncHTTPTransport):
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, bounds: Bounds, *, long_lived: bool) -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, bounds: ServerBounds, *, long_lived: bool
+    ) -> None:
         self._stream = stream
         self._bounds = bounds
         self._long_lived = long_lived

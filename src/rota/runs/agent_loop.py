@@ -225,7 +225,7 @@ class AgentLoop:
             replace(call, gated=False) if number in covered else call
             for number, call in enumerate(planned, 1)
         ]
-        rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
+        rows = await tool_steps.store_planned(tx, task.id, task.run, step, planned)
         refused = [row for row in rows if row.state == "finished"]
         await step_events.tool_calls_finished(tx, task.id, refused)
         items: list[dict[str, Any]] = []

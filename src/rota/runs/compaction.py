@@ -39,7 +39,7 @@ _MIN_COUNTED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ContextWindow:
     """How much a model can read in one call."""
 
     tokens: int
@@ -51,7 +51,7 @@ class Window:
         return self.tokens - self.answer_tokens
 
     @classmethod
-    def of(cls, tokens: int, max_output_tokens: int) -> "Window":
+    def of(cls, tokens: int, max_output_tokens: int) -> "ContextWindow":
         return cls(tokens, min(max_output_tokens, tokens // 4))
 
 
@@ -149,7 +149,7 @@ def rounded(per_token: float) -> float:
     return max(1.0, math.floor(per_token * 4) / 4)
 
 
-def counted(size: int, input_tokens: int, window: Window) -> float | None:
+def counted(size: int, input_tokens: int, window: ContextWindow) -> float | None:
     """The bytes per token of a request for which the provider counted so many tokens."""
     if input_tokens < window.input_tokens * _MIN_COUNTED:
         return None
@@ -160,7 +160,7 @@ def view(
     rows: Sequence[Step],
     next_step: int,
     fixed: int,
-    window: Window,
+    window: ContextWindow,
     per_token: float = CHARACTERS_PER_TOKEN,
 ) -> View:
     """What the model reads in the call of `next_step`.

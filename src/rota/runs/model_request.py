@@ -12,7 +12,7 @@ from pydantic_ai.tools import ToolDefinition
 from rota.agents.model import AgentVersion
 from rota.platform import json
 from rota.runs import compaction, summaries, transcript
-from rota.runs.compaction import Window
+from rota.runs.compaction import ContextWindow
 from rota.runs.models import MIN_OUTPUT_TOKENS, MIN_SUMMARY_TOKENS, PricedModel
 from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
@@ -53,7 +53,7 @@ class ModelCallRequest:
     def is_shorter_than(self, other: "ModelCallRequest") -> bool:
         return self.size < other.size or self.max_tokens < other.max_tokens
 
-    def facts(self, window: Window, usage: TokenUsage) -> dict[str, Any]:
+    def facts(self, window: ContextWindow, usage: TokenUsage) -> dict[str, Any]:
         """What the step stores about the request. Copies of the step keep it."""
         found: dict[str, Any] = {}
         if self.through_step is not None:

@@ -26,7 +26,7 @@ from pydantic_ai.settings import ModelSettings
 
 from rota.platform.model_choice import ModelChoice
 from rota.runs import model_clients
-from rota.runs.compaction import Window
+from rota.runs.compaction import ContextWindow
 from rota.runs.model_errors import BudgetExceeded, ModelNotConfigured, ModelWithoutPrice
 from rota.runs.model_names import ALIASES
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
@@ -80,7 +80,7 @@ class PricedModel:
     price: Price
     settings: ModelSettings
     streams: bool
-    window: Window
+    window: ContextWindow
     # Asks the provider to cache a conversation that goes on.
     caching: ModelSettings = field(default_factory=ModelSettings)
 
@@ -222,7 +222,7 @@ def _priced(choice: ModelChoice) -> PricedModel:
         price_of(choice),
         cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
         choice.stream,
-        Window.of(_window_tokens(choice), choice.max_output_tokens),
+        ContextWindow.of(_window_tokens(choice), choice.max_output_tokens),
         _CACHING.get(choice.provider, ModelSettings())
         if choice.prompt_caching
         else ModelSettings(),

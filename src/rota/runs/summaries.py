@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, U
 from rota.agents.model import AgentVersion
 from rota.platform import json
 from rota.runs import compaction, transcript
-from rota.runs.compaction import View, Window, size_of
+from rota.runs.compaction import ContextWindow, View, size_of
 from rota.runs.steps import Step
 from rota.tasks.model import Task
 
@@ -35,7 +35,7 @@ _FILLED = 0.9
 
 
 def request(
-    agent: AgentVersion, task: Task, rows: Sequence[Step], view: View, window: Window
+    agent: AgentVersion, task: Task, rows: Sequence[Step], view: View, window: ContextWindow
 ) -> tuple[list[ModelMessage], int]:
     """The request for a summary of the steps through `view.summarize_through`, and its size."""
     texts = [

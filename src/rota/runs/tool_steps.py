@@ -27,7 +27,7 @@ class PlannedCall:
     problem: str | None = None
 
 
-async def plan_calls(
+async def store_planned(
     tx: AccountTransaction,
     task_id: UUID,
     run: int,

@@ -58,7 +58,7 @@ async def quote(tx: AccountReader, creation: TaskCreation, new: NewTask) -> Quot
     assert task.budget_cents is not None
     by_parent = new.parent is not None and await holds.is_open(tx, new.parent.run_id)
     available_micros = await holds.available(tx)
-    found = await offers.offered_tools(tx, agent.tools) if agent.tools else []
+    found = await offers.quoted_tools(tx, agent.tools) if agent.tools else []
     tools = [
         QuotedTool(
             server=tool.server,

@@ -22,7 +22,7 @@ from rota.platform import clock
 from rota.platform.db import Database
 from rota.webhooks import progress
 from rota.webhooks.progress import Claim
-from rota.webhooks.turns import Turns
+from rota.webhooks.turns import DeliveryTurns
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ DELETE_EVERY_S, DELETE_AT_ONCE = 600.0, 1_000
 
 
 class Dispatcher:
-    def __init__(self, db: Database, fanout: Fanout, turns: Turns) -> None:
+    def __init__(self, db: Database, fanout: Fanout, turns: DeliveryTurns) -> None:
         self._db = db
         self._fanout = fanout
         self._turns = turns

@@ -73,7 +73,7 @@ class _Lost(Exception):
     """The webhook was changed or deleted, or another worker has it."""
 
 
-class Turns:
+class DeliveryTurns:
     def __init__(self, db: Database, fanout: Fanout, sender: Sender) -> None:
         self._journal = Journal(db)
         self._db = db
