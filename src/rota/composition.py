@@ -349,7 +349,7 @@ class Composition(DataParts):
             self.tool_client,
             self.tool_calls,
             self.server_health,
-            allowance=self.variant.servers,
+            server_limit=self.variant.servers,
             has_pass=self.plans.has_pass,
         )
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from rota.dev.stack import Stack
-from rota.mcp.allowance import Holder
+from rota.mcp.server_limit import Holder
 from rota.variants import VARIANTS
 from tests.companies.test_seats import buy
 from tests.companies.world import Company

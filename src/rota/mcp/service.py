@@ -10,7 +10,6 @@ from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import history, queries, schemas
 from rota.mcp.addresses import AUTHORIZATION, changed_address, changed_fields, new_address
-from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
 from rota.mcp.client import Check, ToolClient
 from rota.mcp.definitions import save as save_definitions
 from rota.mcp.errors import (
@@ -32,6 +31,7 @@ from rota.mcp.history import PastCheck
 from rota.mcp.model import Acceptance, Server, ServerTool, seal_context
 from rota.mcp.request_schemas import AcceptTools, ConnectServer, UpdateServer
 from rota.mcp.schemas import PingResponse, ServerToolsResponse
+from rota.mcp.server_limit import MAX_SERVERS, HasPass, Holder, ServerLimit
 from rota.mcp.session import Address, Session
 from rota.mcp.sessions import Sessions
 from rota.mcp.tool_calls import ToolCalls
@@ -58,7 +58,7 @@ class Servers:
         tool_calls: ToolCalls,
         health: Health,
         *,
-        allowance: Allowance,
+        server_limit: ServerLimit,
         has_pass: HasPass,
     ) -> None:
         self._db = db
@@ -69,7 +69,7 @@ class Servers:
         self._tool_client = tool_client
         self._tool_calls = tool_calls
         self._health = health
-        self._allowance = allowance
+        self._server_limit = server_limit
         self._has_pass = has_pass
 
     async def all(self, caller: Caller) -> list[Server]:
@@ -97,7 +97,7 @@ class Servers:
             stored = await self._idempotency.stored(tx, idempotency_key, (OPERATION, body))
             if stored is not None:
                 return stored
-            await self._check_allowance(tx, caller, body.name, address.url)
+            await self._check_limit(tx, caller, body.name, address.url)
         session = await self._open(caller, address)
         server_id = new_uuid()
         saved = False
@@ -127,12 +127,10 @@ class Servers:
             problem = FieldError("url", f"Could not connect to the server. {error.message}")
             raise ValidationFailed.of(problem) from None
 
-    async def _check_allowance(
-        self, tx: AccountReader, caller: Caller, name: str, url: str
-    ) -> None:
+    async def _check_limit(self, tx: AccountReader, caller: Caller, name: str, url: str) -> None:
         usage = await _check_unique(tx, name, url)
         has_pass = await self._has_pass(tx)
-        limit = self._allowance(Holder(caller.tier, has_pass))
+        limit = self._server_limit(Holder(caller.tier, has_pass))
         if usage.server_count >= limit:
             if limit == MAX_SERVERS:
                 raise TooManyServers(limit)
@@ -150,7 +148,7 @@ class Servers:
         account_id = caller.account_id
         # Lock before counting. Otherwise two requests could both count before either one saves.
         await accounts.lock(tx)
-        await self._check_allowance(tx, caller, body.name, address.url)
+        await self._check_limit(tx, caller, body.name, address.url)
         now = clock.now()
         server = Server(
             account_id=account_id,

@@ -2,7 +2,7 @@
 
 from rota.agents.access import AgentAccess, always, for_tiers
 from rota.limits.result import Ceilings
-from rota.mcp.allowance import same_for_all
+from rota.mcp.server_limit import same_for_all
 from rota.variants.variant import Tier, Variant
 
 VARIANT_A = Variant(

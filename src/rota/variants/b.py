@@ -2,7 +2,7 @@
 
 from rota.agents.access import AgentAccess, when_open
 from rota.limits.result import Ceilings
-from rota.mcp.allowance import without_pass
+from rota.mcp.server_limit import without_pass
 from rota.variants.variant import Tier, Variant
 
 VARIANT_B = Variant(

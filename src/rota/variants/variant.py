@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rota.agents.access import AgentAccess
 from rota.credits.money import of_cents
 from rota.limits.result import Ceilings
-from rota.mcp.allowance import Allowance
+from rota.mcp.server_limit import ServerLimit
 from rota.plans.allowance import TierAllowance
 
 
@@ -33,7 +33,7 @@ class Variant:
     # Which agents a tier can use, and which tiers see their models.
     agent_access: AgentAccess
     # How many tool servers an account can connect.
-    servers: Allowance
+    servers: ServerLimit
     # The monthly price of the personal add-on. None if the variant does not sell it.
     pass_price_cents: int | None = None
 

@@ -18,7 +18,7 @@ class Holder:
     has_pass: bool
 
 
-Allowance = Callable[[Holder], int]
+ServerLimit = Callable[[Holder], int]
 HasPass = Callable[[AccountReader], Awaitable[bool]]
 
 
@@ -26,11 +26,11 @@ def same_for_all(_: Holder) -> int:
     return MAX_SERVERS
 
 
-def without_pass(tier: str, servers: int) -> Allowance:
+def without_pass(tier: str, servers: int) -> ServerLimit:
     """Limits accounts of this tier to `servers`, unless they have the connect pass. A company
     cannot have the pass. Without a limit, anyone could create companies instead of buying it."""
 
-    def allowance(holder: Holder) -> int:
+    def limit(holder: Holder) -> int:
         return servers if holder.tier == tier and not holder.has_pass else MAX_SERVERS
 
-    return allowance
+    return limit
