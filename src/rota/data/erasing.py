@@ -24,7 +24,7 @@ from rota.events import journal
 from rota.events import retention as events
 from rota.events.live_text import key_of
 from rota.payments.port import PaymentFailed, Processor
-from rota.plans import ending
+from rota.plans.erasure import end_subscriptions
 from rota.platform import clock, ids
 from rota.platform.db import Database
 from rota.platform.telemetry import without_secrets
@@ -141,7 +141,7 @@ class Erasing:
     async def _plans(self, erasure: Erasure) -> None:
         """Ends subscriptions. If the processor fails, it is asked again at the end."""
         try:
-            await ending.end_all(self._db, self._processor, erasure.account_id)
+            await end_subscriptions(self._db, self._processor, erasure.account_id)
         except PaymentFailed as error:
             account = ids.to_wire("acct", erasure.account_id)
             log.warning("erasure_plan_not_ended", account=account, error=error.message)
@@ -231,7 +231,7 @@ class Erasing:
 
     async def _end(self, erasure: Erasure) -> None:
         """Raises while the processor fails: the erasure has not ended before."""
-        await ending.end_all(self._db, self._processor, erasure.account_id)
+        await end_subscriptions(self._db, self._processor, erasure.account_id)
         async with self._db.removal(erasure.account_id) as tx:
             await queries.finish(tx)
             account = ids.to_wire("acct", erasure.account_id)

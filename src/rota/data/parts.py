@@ -18,8 +18,8 @@ from rota.platform.signatures import Signer
 from rota.policies.retention import RetentionRules
 from rota.policies.service import Policies
 from rota.schedules import pausing
-from rota.tasks import withdrawal
-from rota.webhooks import ending
+from rota.tasks.withdrawal import withdraw_approvals
+from rota.webhooks.leaving import disable_webhooks_of
 
 
 class DataParts(Outbound):
@@ -32,10 +32,10 @@ class DataParts(Outbound):
                 end_invitations,
                 forget_notifications,
                 pausing.pause_of,
-                ending.disable_of,
+                disable_webhooks_of,
             ),
-            end_management=ending.disable_of,
-            withdraw_approvals=withdrawal.withdraw_approvals,
+            end_management=disable_webhooks_of,
+            withdraw_approvals=withdraw_approvals,
             announce=self.fanout.announce_removal,
         )
 
@@ -58,9 +58,7 @@ class DataParts(Outbound):
 
     @cached_property
     def policies(self) -> Policies:
-        return Policies(
-            self.db, self.retention_rules, queries.make_due_now, withdrawal.withdraw_approvals
-        )
+        return Policies(self.db, self.retention_rules, queries.make_due_now, withdraw_approvals)
 
     @cached_property
     def exports(self) -> Exports:

@@ -8,7 +8,7 @@ from rota.webhooks import queries
 from rota.webhooks.turns import record
 
 
-async def disable_of(tx: AccountTransaction, user_id: UUID) -> None:
+async def disable_webhooks_of(tx: AccountTransaction, user_id: UUID) -> None:
     """Disables webhooks whose URL the user chose: the endpoint may be the user's own. A member who
     can manage webhooks can enable them again."""
     await journal.lock_account(tx)

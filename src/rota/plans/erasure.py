@@ -30,7 +30,7 @@ async def _mark_ended(tx: AccountTransaction, processor_id: str) -> None:
     tx.record("subscription.ended", {"subscriptionId": processor_id})
 
 
-async def end_all(db: Database, processor: Processor, account_id: UUID) -> None:
+async def end_subscriptions(db: Database, processor: Processor, account_id: UUID) -> None:
     """Ends every live subscription at the processor, then here. Raises `PaymentFailed`, and can be
     repeated."""
     async with db.read(account_id) as tx:
