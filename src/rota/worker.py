@@ -25,6 +25,7 @@ from rota.platform.temporal import Temporal
 from rota.runs import queue_metrics
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds
+from rota.runs.call_protection import STOPPING_S
 from rota.runs.contracts import SLICES_QUEUE, TASK_QUEUE
 from rota.runs.deadlines import Deadlines
 from rota.runs.delegation import Delegation
@@ -32,7 +33,6 @@ from rota.runs.dispatcher import RunDispatcher
 from rota.runs.earlier_activities import Activities
 from rota.runs.earlier_workflow import Run
 from rota.runs.error_redaction import RedactErrors
-from rota.runs.heartbeat import STOPPING_S
 from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller

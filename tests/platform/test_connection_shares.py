@@ -14,7 +14,7 @@ from rota.auth import authenticator
 from rota.dev.stack import Stack
 from rota.platform import connection_shares
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
-from rota.runs.heartbeat import retry_database
+from rota.runs.call_protection import retry_database
 from tests.assertions import assert_error
 from tests.platform.test_database_timeouts import account_locked
 from tests.service import Person, Service

@@ -28,10 +28,10 @@ from rota.runs import steps, transcript
 
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.answers import Answer
+from rota.runs.call_protection import Pulse
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.failing import Failing
-from rota.runs.heartbeat import Pulse
 from rota.runs.mcp_tools import McpTools
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slice, Slices

@@ -19,9 +19,10 @@ from rota.events.live_text import LiveTexts
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.schema import SchemaChecks
-from rota.runs import heartbeat
+from rota.runs import call_protection
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds, TokenLimitReached
+from rota.runs.call_protection import retry_database
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
@@ -29,7 +30,6 @@ from rota.runs.earlier_activities import Activities
 from rota.runs.earlier_workflow import Run, _failure
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.failing import Failing
-from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import BudgetExceeded
 from rota.runs.models import Models, max_answer_tokens
@@ -142,7 +142,7 @@ async def test_database_errors_are_retried_but_not_forever(
 
     assert await retry_database(work) == "stored"
 
-    monkeypatch.setattr(heartbeat, "DATABASE_ATTEMPTS", 1)
+    monkeypatch.setattr(call_protection, "DATABASE_ATTEMPTS", 1)
     errors[:] = [ConnectionRefusedError()] * 9
     with pytest.raises(ConnectionRefusedError):
         await retry_database(work)

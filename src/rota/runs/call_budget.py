@@ -10,7 +10,7 @@ from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader
 from rota.runs import steps
-from rota.runs.heartbeat import retry_database
+from rota.runs.call_protection import retry_database
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.models import PricedModel, max_answer_tokens
 from rota.runs.run_context import FencedOut, RunContext, cancelled_parents

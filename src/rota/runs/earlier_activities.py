@@ -16,6 +16,7 @@ from temporalio.exceptions import ApplicationError
 from rota.platform import clock
 from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
+from rota.runs.call_protection import heartbeats, retry_database
 from rota.runs.contracts import (
     ADVANCE,
     BEGIN,
@@ -30,7 +31,6 @@ from rota.runs.contracts import (
     RunInput,
 )
 from rota.runs.failing import Failing
-from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, RunContext, act_as_agent, span_of

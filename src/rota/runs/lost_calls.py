@@ -14,8 +14,8 @@ import structlog
 from temporalio import activity
 
 from rota.events.fanout import Fanout, Woken
+from rota.runs.call_protection import STOPPING_S
 from rota.runs.contracts import RunInput
-from rota.runs.heartbeat import STOPPING_S
 from rota.runs.model_errors import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.tools import ToolUnavailable

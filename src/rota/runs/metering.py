@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.tools import ToolDefinition
 
 from rota.runs import token_estimate
-from rota.runs.heartbeat import finish_despite_cancellation
+from rota.runs.call_protection import finish_despite_cancellation
 from rota.runs.models import usage_of
 from rota.runs.prices import Price, TokenUsage
 

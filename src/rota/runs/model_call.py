@@ -25,8 +25,8 @@ from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.backoff import MODEL_ATTEMPTS, Turns
 from rota.runs.bounds import Bounds, TimeLimitReached, check_deadline
 from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
+from rota.runs.call_protection import finish_despite_cancellation, retry_database
 from rota.runs.contracts import CallInput, NextStep
-from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
 from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain, classify_error
 from rota.runs.model_request import ModelCallRequest

@@ -24,6 +24,7 @@ from rota.runs import forked_steps, step_events, steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.backoff import MODEL_ATTEMPTS, TOOL_ATTEMPTS, BackOff, Exhausted, Stop
 from rota.runs.call_budget import ModelCallInput
+from rota.runs.call_protection import Pulse, heartbeats, retry_database
 from rota.runs.contracts import (
     CALL_FINISHED,
     CALL_MODEL,
@@ -38,7 +39,6 @@ from rota.runs.contracts import (
     SliceEnd,
     SliceKind,
 )
-from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.lost_calls import AbandonedCalls, Watching, abort
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import GiveUp, TryAgain

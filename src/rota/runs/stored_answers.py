@@ -17,8 +17,8 @@ from rota.runs import answers, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.answers import Answer
 from rota.runs.bounds import is_past_deadline
+from rota.runs.call_protection import retry_database
 from rota.runs.contracts import CallInput, NextStep
-from rota.runs.heartbeat import retry_database
 from rota.runs.model_errors import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import ModelCallKind, Step

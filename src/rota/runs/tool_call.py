@@ -19,9 +19,9 @@ from rota.platform.db import AccountTransaction
 from rota.runs import call_texts, standing_rules, step_events, steps, stored_results, tool_steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import is_past_deadline
+from rota.runs.call_protection import retry_database
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
-from rota.runs.heartbeat import retry_database
 from rota.runs.run_context import FencedOut, RunContext, ids_of, may_make_calls
 from rota.runs.steps import Step
 from rota.runs.tools import (

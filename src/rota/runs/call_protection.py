@@ -1,4 +1,4 @@
-"""Keeps a call going: heartbeats for Temporal, and retries while the database is down."""
+"""Protects a call: with heartbeats for Temporal, and from cancellation and database outages."""
 
 import asyncio
 import contextlib
