@@ -91,7 +91,7 @@ async def run_worker(
             # While the worker does not poll, nothing would take a run that it was given.
             may_skip_queue=lambda: state.polls and not stop.is_set() and slots.may_skip_queue(),
         )
-        built = _run_parts(parts, sources)
+        built = run_parts(parts, sources)
         context, loop, *_ = built
         handlers = {
             **dispatcher.handlers,
@@ -200,10 +200,6 @@ def shutdown_grace_s(settings: Settings) -> float:
     return max(MAX_CALL_S, settings.mcp_call_s) + STOPPING_S
 
 
-def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Activities:
-    return Activities(*_run_parts(parts, sources))
-
-
 RunParts = tuple[RunContext, AgentLoop, ModelCaller, ToolCaller]
 
 
@@ -220,7 +216,7 @@ def _slices(parts: Composition, built: RunParts, slots: Slots) -> Slices:
     )
 
 
-def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
+def run_parts(parts: Composition, sources: Sequence[ToolSource] = ()) -> RunParts:
     settings = parts.settings
     context, loop = RunContext(parts.db), AgentLoop(gate_time=parts.gate_time)
     toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from rota.accounts import service as accounts
-from rota.agents.files import catalog_folder, read_catalog
+from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.platform import ids
 from rota.platform.db import Database
+from tests.agents.catalogs import read_catalog
 from tests.agents.conftest import counted_statements, person_of
 from tests.service import Person, Service
 

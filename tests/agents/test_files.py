@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rota.agents.fields import AgentFields
-from rota.agents.files import CatalogInvalid, Problem, catalog_folder, read_catalog
+from rota.agents.files import CatalogInvalid, Problem, catalog_folder
 from rota.agents.model import Approval
+from tests.agents.catalogs import read_catalog
 from tests.agents.conftest import Folder, agent_text
 
 GOOD = """\

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rota.agents.files import CatalogInvalid, read_catalog
+from rota.agents.files import CatalogInvalid
 from rota.agents.sync import sync
+from tests.agents.catalogs import read_catalog
 from tests.agents.conftest import Folder, agent_text
 from tests.service import Service
 from tests.tasks.world import HIGHEST_TIER, create, newcomer

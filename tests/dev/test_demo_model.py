@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 from openai import AsyncOpenAI, NotFoundError
 
-from rota.agents.files import read_catalog
 from rota.dev.demo import SERVERS
 from rota.dev.demo.__main__ import build
 from rota.dev.demo.definitions import tools_of
@@ -17,6 +16,7 @@ from rota.dev.demo.shop import Shop
 from rota.platform import schema_process
 from rota.runs import call_texts, transcript
 from rota.runs.tools import ASK_PERSON, DELEGATE
+from tests.agents.catalogs import read_catalog
 from tests.mcp.peers import listening
 
 CATALOG = Path(__file__).parents[2] / "catalog"

@@ -25,13 +25,14 @@ from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, Ser
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps, transcript
-
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.answers import Answer
 from rota.runs.call_protection import Pulse
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
+from rota.runs.earlier_activities import Activities
 from rota.runs.failing import Failing
+from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.mcp_tools import McpTools
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slice, Slices
@@ -42,7 +43,7 @@ from rota.runs.tool_call import Started, ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
 from rota.tasks.model import Task
-from rota.worker import run_activities
+from rota.worker import run_parts
 from tests.runs.runner import shown
 from tests.service import Person, Service
 from tests.tasks.world import create, newcomers
@@ -139,7 +140,8 @@ class GatedRun:
         self.context = RunContext(parts.db)
         self.toolbox = Toolbox([McpTools(parts.db, cast("ToolClient", self.client))])
         self.loop = AgentLoop(gate_time=parts.gate_time)
-        self.activities = run_activities(parts)
+        built = run_parts(parts)
+        self.activities, self.model_caller = Activities(*built), built[2]
         self.failing = Failing(self.context, self.loop)
         self.tool_caller = ToolCaller(
             self.context, self.toolbox, self.loop, Delegation(parts.task_creation)
@@ -242,7 +244,7 @@ class GatedRun:
         return Slices(
             self.context,
             self.loop,
-            self.activities._model_caller,
+            self.model_caller,
             self.tool_caller,
             self.parts.fanout,
             AbandonedCalls(1),

@@ -16,7 +16,6 @@ from rota.platform.db import AccountTransaction
 from rota.runs import transcript
 from rota.runs.call_protection import Pulse
 from rota.runs.contracts import CallInput, FailInput, NextStep, SliceEnd
-from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage
 from rota.runs.run_context import FencedOut

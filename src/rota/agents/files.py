@@ -100,11 +100,6 @@ class _FileError(Exception):
         self.message = message
 
 
-def read_catalog(folder: Path) -> list[Definition]:
-    """Every agent below the folder. Raises CatalogInvalid with all problems."""
-    return [file.definition for file in read_files(folder)]
-
-
 def read_files(folder: Path) -> list[AgentFile]:
     """The file of every agent below the folder. Raises CatalogInvalid with all problems."""
     paths = sorted(
