@@ -298,24 +298,14 @@ async def ask(
 ) -> ModelResponse:
     """The whole answer. `on_text` gets each piece of its text when it arrives."""
     async with asyncio.timeout(MAX_CALL_S):
-        return await _answer(chosen, conversation, settings, parameters, on_text)
-
-
-async def _answer(
-    chosen: PricedModel,
-    conversation: list[ModelMessage],
-    settings: ModelSettings,
-    parameters: ModelRequestParameters,
-    on_text: OnText,
-) -> ModelResponse:
-    if not chosen.streams:
-        return await chosen.model.request(conversation, settings, parameters)
-    pieces = _Pieces()
-    async with chosen.model.request_stream(conversation, settings, parameters) as stream:
-        async for event in stream:
-            if text := pieces.of(event):
-                on_text(text)
-    response = stream.get()
+        if not chosen.streams:
+            return await chosen.model.request(conversation, settings, parameters)
+        pieces = _Pieces()
+        async with chosen.model.request_stream(conversation, settings, parameters) as stream:
+            async for event in stream:
+                if text := pieces.of(event):
+                    on_text(text)
+        response = stream.get()
     # A reason that the library does not know is still a reason.
     if not (response.finish_reason or (response.provider_details or {}).get("finish_reason")):
         raise ModelAPIError(chosen.name, "The provider stopped in the middle of its answer.")
