@@ -4,7 +4,7 @@ CREATE INDEX tasks_by_origin ON ONLY tasks (account_id, forked_from) WHERE forke
 DO $$
 BEGIN
     FOR part IN 0..15 LOOP
-        EXECUTE format('ALTER INDEX tasks_by_origin ATTACH PARTITION tasks_%s_by_origin', part);
+        EXECUTE format('ALTER INDEX tasks_by_origin ATTACH PARTITION tasks_%s_account_id_forked_from_idx', part);
     END LOOP;
 END
 $$;

@@ -94,10 +94,11 @@ class Office:
     def _follow(self, **_: Any) -> None:
         raise RotaError
 
-    def _approve(self, _: Any, *, review: Review, decisions: Any) -> None:
+    def _approve(self, _: Any, *, review: Review, decisions: Any) -> SimpleNamespace:
         self.on_decision()
         assert review.digest is not None
         self.approved.append((review.digest[0], decisions))
+        return SimpleNamespace(review=review.model_copy(update={"state": "approved"}))
 
     def _reject(self, _: Any, *, review: Review, reason: str | None, resume: Any) -> None:
         self.on_decision()

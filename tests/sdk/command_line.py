@@ -279,6 +279,4 @@ def error_of(code: int, err: bytes) -> Exception:
 
 def _exit_code(error: errors.APIError) -> int:
     """As docs/command-line.md says."""
-    if isinstance(error, errors.StaleReviewError):
-        return 6
-    return 2 if isinstance(error, errors.ValidationError) else 1
+    return 6 if isinstance(error, errors.StaleReviewError) else 1
