@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from rota.app import create_app
+from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.start_checks import StartRefused
@@ -126,6 +127,24 @@ async def test_what_a_file_of_the_old_database_cannot_come_from_is_refused(
     nowhere = await run(old_a.settings, *command, "--from", "postgresql://x@127.0.0.1:1/x")
     assert nowhere.exit_code == 1
     assert "Check --from." in nowhere.output
+
+
+async def test_nothing_is_collected_from_a_database_that_was_restored_in_its_place(
+    old_a: Service, tmp_path: Path
+) -> None:
+    command = ("admin", "restore", "collect", "--since", "26h", "--output", str(tmp_path))
+    async with Composition(old_a.settings, pool_size=1) as parts:
+        await parts.continuity.beat()
+    async with old_a.owner() as connection:
+        await connection.execute("UPDATE installation SET beat = beat - 1")
+    refused = await run(old_a.settings, *command)
+    async with old_a.owner() as connection:
+        await connection.execute("UPDATE installation SET beat = beat + 1")
+    assert refused.exit_code == 1
+    assert "Collect from the old one" in refused.output
+    assert not list(tmp_path.iterdir())
+    done = await run(old_a.settings, *command)
+    assert done.exit_code == 0, done.output
 
 
 async def test_without_a_file_all_sessions_end(old_a: Service) -> None:

@@ -92,11 +92,12 @@ def collect(
 
     if output.is_dir():
         output /= f"collected-{datetime.now(UTC):%Y-%m-%dT%H%M%SZ}.jsonl"
-    url = source or operator_settings().database_url.get_secret_value()
+    settings = None if source else operator_settings()
+    url = settings.database_url.get_secret_value() if settings else source or ""
     run_or_exit(
         collect_command(
             url,
-            "--from" if source else "ROTA_DATABASE_URL",
+            settings,
             since,
             output,
             final=final,

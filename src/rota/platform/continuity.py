@@ -103,7 +103,7 @@ class Continuity:
 
     async def check(self) -> None:
         """Refuses a database that was restored and not finished."""
-        row, remembered = await self._compared()
+        row, remembered = await self.compared()
         if remembered is not None and row.beat < remembered:
             raise StartRefused(OLDER)
         if row.is_copy:
@@ -117,7 +117,10 @@ class Continuity:
         # Another check may see a higher number while this one waits for its answer.
         seen = self._seen
         row = await self.read()
-        if row.beat < seen or row.is_copy:
+        restored = row.beat < seen or row.is_copy
+        # `serve` reports this as well: workers stop soon.
+        LOST.set(restored)
+        if restored:
             raise StartRefused(OLDER)
         self._seen = max(self._seen, row.beat)
 
@@ -142,7 +145,7 @@ class Continuity:
 
     async def finish(self, *, lost: bool) -> None:
         """Accepts the database as it is now. `lost`: it is older than it was."""
-        row, known = await self._compared()
+        row, known = await self.compared()
         remembered = known or 0
         if not lost and row.beat < remembered:
             raise StartRefused(
@@ -162,7 +165,7 @@ class Continuity:
             connection.record("installation.restored", details)
         await self._remember(row, beat)
 
-    async def _compared(self) -> tuple[Row, int | None]:
+    async def compared(self) -> tuple[Row, int | None]:
         """The row, and the number that Redis remembered before it was read.
 
         A worker may count on at any time. If the row were read first, its number would be lower

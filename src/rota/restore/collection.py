@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from redis.asyncio import Redis
+
 from rota.auth import signing_key_queries
 from rota.platform import clock, continuity
 from rota.platform.audit import INSTALLATION
+from rota.platform.continuity import Continuity
 from rota.platform.db import NO_USER, Database, DatabaseTimeouts
 from rota.platform.errors import Conflict
 from rota.restore import queries
@@ -40,10 +43,17 @@ class SinceInFuture(Conflict):
 
 
 async def collect(
-    url: str, since: datetime, path: Path, *, final: bool = False, ignore_connections: bool = False
+    url: str,
+    since: datetime,
+    path: Path,
+    redis: Redis | None,
+    *,
+    final: bool = False,
+    ignore_connections: bool = False,
 ) -> int:
     """Writes the file. Returns how many accounts have changed since then. Changes nothing.
 
+    `redis` remembers how far workers have counted in this database. None for another database.
     `final`: nothing uses the database any more, so nothing can follow.
     """
     if since > clock.now():
@@ -52,9 +62,7 @@ async def collect(
     await db.open()
     try:
         await db.check_relay()
-        row = await continuity.read(db)
-        if row.has_moved or row.is_copy:
-            raise AlreadyRestored
+        await _refuse_restored(db, redis)
         if final and not ignore_connections:
             await check_stopped(db)
         async with db.directory() as connection:
@@ -69,6 +77,17 @@ async def collect(
         return await write(path, header, _states(db, header.read_from))
     finally:
         await db.close()
+
+
+async def _refuse_restored(db: Database, redis: Redis | None) -> None:
+    """A file of a restored database would say that nothing has ended since."""
+    remembered = None
+    if redis is None:
+        row = await continuity.read(db)
+    else:
+        row, remembered = await Continuity(db, redis).compared()
+    if row.has_moved or row.is_copy or (remembered is not None and row.beat < remembered):
+        raise AlreadyRestored
 
 
 async def _states(db: Database, since: datetime) -> AsyncIterator[tuple[UUID, dict[str, Any]]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 import typer
 
 from rota.composition import Composition
+from rota.platform import redis as redis_clients
 from rota.platform.database_errors import EXPLAINED, explain
+from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.restore import file
 from rota.restore.collection import collect
@@ -16,20 +18,26 @@ from rota.restore.finishing import Finishing
 
 async def collect_command(
     url: str,
-    variable: str,
+    settings: Settings | None,
     since: datetime,
     path: Path,
     *,
     final: bool,
     ignore_connections: bool,
 ) -> None:
-    """`variable` is the setting or the option that has the URL."""
+    """`settings` are those that have the URL. None: it is from `--from`."""
+    redis = None
+    if settings is not None:
+        redis = redis_clients.connect(settings.redis_url.get_secret_value(), settings.redis_ca_file)
     try:
         accounts = await collect(
-            url, since, path, final=final, ignore_connections=ignore_connections
+            url, since, path, redis, final=final, ignore_connections=ignore_connections
         )
     except EXPLAINED as error:
-        raise StartRefused(explain(error, variable)) from error
+        raise StartRefused(explain(error, "ROTA_DATABASE_URL" if settings else "--from")) from error
+    finally:
+        if redis is not None:
+            await redis.aclose()
     typer.echo(f"{path} has the state of {accounts} accounts that changed since {since}.")
 
 
