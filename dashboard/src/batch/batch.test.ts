@@ -1,5 +1,5 @@
 import { APIError, errors } from '@rota/sdk';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { unanswered } from '../api/client';
 import { keepBatch, keptBatch, tasksOf } from './keptBatch';
 import { readBatch, writeBatch } from './lines';
@@ -225,4 +225,40 @@ test('a batch that the page lost continues with the same keys, and a finished on
   outcomes.set(1, { kind: 'created', id: 'task_1' });
   keepBatch('sent', { ...sent, phase: 'ended' }, []);
   expect(keptBatch('sent')).toBeNull();
+});
+
+test('a request without an answer is not sent again when its key may be forgotten', async () => {
+  const text = 'Monday\nTuesday';
+  const batch = readBatch(text);
+  const idle = { error: null, uncertain: false, waits: false, stops: false };
+  const sent: Sent = {
+    agent: 'scribe',
+    text,
+    batch,
+    outcomes: new Map(),
+    phase: 'failed',
+    ...idle,
+  };
+  const [monday, tuesday] = tasksOf(batch, 'scribe').map((task) => partsOf([task]));
+  const parts = [...(monday ?? []), ...(tuesday ?? [])];
+  const { sender, created } = service([lose]);
+  vi.useFakeTimers({ toFake: ['Date'] });
+  await expect(sendParts(parts, sender)).rejects.toBeInstanceOf(APIError);
+  keepBatch('sent', sent, parts);
+  vi.advanceTimersByTime(22 * 3_600_000);
+  expect(keptBatch('sent')?.parts).toHaveLength(2);
+
+  vi.advanceTimersByTime(2 * 3_600_000);
+  const found = keptBatch('sent');
+  expect([found?.sent.phase, found?.parts]).toEqual(['ended', []]);
+  expect([...(found?.sent.outcomes ?? [])]).toEqual([
+    [0, { kind: 'unknown' }],
+    [1, { kind: 'unsent' }],
+  ]);
+  // The same goes for a page that stayed open.
+  await sendParts(parts, sender);
+  expect(created()).toEqual(['Monday']);
+  expect(parts).toHaveLength(2);
+  vi.useRealTimers();
+  keepBatch('sent', null, []);
 });

@@ -1,7 +1,7 @@
 /** A batch as the tab keeps it: it outlives its page, also while it is being sent. */
 import { keep, kept } from '../shell/kept';
 import { type Batch, readBatch } from './lines';
-import type { Numbered, Outcome, Part } from './send';
+import { givenUp, isTooOld, type Numbered, type Outcome, type Part } from './send';
 import type { Sent } from './useBatch';
 
 interface KeptBatch {
@@ -9,7 +9,7 @@ interface KeptBatch {
   text: string;
   outcomes: [number, Outcome][];
   /** The requests that have no answer, with the numbers of their tasks. */
-  parts: { key: string; numbers: number[]; uncertain: boolean }[];
+  parts: { key: string; numbers: number[]; uncertain: boolean; sentAt: number | null }[];
 }
 
 /** The tasks of all lines, also of those that cannot be sent. */
@@ -28,10 +28,9 @@ export function keepBatch(name: string, sent: Sent | null, parts: Part[]): void 
     agent: sent.agent,
     text: sent.text,
     outcomes,
-    parts: parts.map(({ key, tasks, uncertain }) => ({
-      key,
+    parts: parts.map(({ tasks, ...part }) => ({
+      ...part,
       numbers: tasks.map(({ number }) => number),
-      uncertain,
     })),
   };
   keep(name, value);
@@ -44,17 +43,19 @@ export function keptBatch(name: string): { sent: Sent; parts: Part[] } | null {
   const { agent, text } = found;
   const batch = readBatch(text);
   const tasks = tasksOf(batch, agent);
-  const parts = found.parts.map(({ key, numbers, uncertain }, at) => ({
-    key,
+  const left = found.parts.map(({ numbers, ...part }, at) => ({
+    ...part,
     tasks: numbers.flatMap((number) => tasks[number] ?? []),
     // The first may have been sent when the page went.
-    uncertain: uncertain || at === 0,
+    uncertain: part.uncertain || at === 0,
   }));
+  const tooOld = left.some(isTooOld);
+  const parts = tooOld ? [] : left;
   const sent: Sent = {
     agent,
     text,
     batch,
-    outcomes: new Map(found.outcomes),
+    outcomes: new Map([...found.outcomes, ...(tooOld ? givenUp(left) : [])]),
     phase: parts.length ? 'failed' : 'ended',
     error: null,
     uncertain: parts.length > 0,

@@ -11,6 +11,8 @@ import { strings } from './strings';
 const MAX_TASKS = 1_000;
 /** The API takes 2 MiB. Some of it is for the names of the fields around the tasks. */
 const MAX_BYTES = 2_000_000;
+/** The API knows a key for 24 hours. After that, the same request would create the tasks again. */
+const KEY_MS = 23 * 3_600_000;
 
 export type Outcome =
   | { kind: 'created'; id: string }
@@ -34,9 +36,20 @@ export interface Part {
   tasks: Numbered[];
   /** Whether it was sent without an answer, so some of its tasks may exist. */
   uncertain: boolean;
+  /** When it was sent for the first time that may have created tasks. */
+  sentAt: number | null;
 }
 
-const part = (tasks: Numbered[]): Part => ({ key: newIdempotencyKey(), tasks, uncertain: false });
+const part = (tasks: Numbered[]): Part => ({
+  key: newIdempotencyKey(),
+  tasks,
+  uncertain: false,
+  sentAt: null,
+});
+
+/** Whether it may not be sent again, because the API may no longer know its key. */
+export const isTooOld = ({ uncertain, sentAt }: Part): boolean =>
+  uncertain && sentAt !== null && Date.now() - sentAt > KEY_MS;
 
 export function partsOf(tasks: Numbered[]): Part[] {
   const encoder = new TextEncoder();
@@ -89,10 +102,12 @@ function unreadable(error: unknown, { tasks }: Part): Map<number, Outcome> {
 
 /**
  * Sends the parts, and removes each when it has its answer. Throws if one gets none; the same call
- * with the parts that are left continues from there.
+ * with the parts that are left continues from there, unless that part is too old.
  */
 export async function sendParts(parts: Part[], sender: Sender): Promise<void> {
   for (let next = parts[0]; next && !sender.isStopped(); next = parts[0]) {
+    if (isTooOld(next)) return;
+    if (!next.uncertain) next.sentAt = Date.now();
     try {
       const outcomes = await sender.send(next);
       sender.report(new Map(next.tasks.map(({ number }, at) => [number, outcomes[at] as Outcome])));

@@ -68,7 +68,7 @@ export const strings = {
   unknownHint:
     'The service did not respond for these lines, so the tasks may exist. Check the task list before you send them again.',
   lostTitle: 'No response from the service',
-  lost: 'Some of these tasks may already exist. “Try again” sends the same request with the same key: no task is created twice.',
+  lost: 'Some of these tasks may already exist. Within 24 hours, “Try again” sends the same request with the same key: no task is created twice.',
   request: 'Request',
   tryAgain: 'Try again',
   giveUp: 'Stop here',
