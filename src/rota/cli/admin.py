@@ -192,7 +192,7 @@ def reconcile(
 ) -> None:
     """Compare payments and subscriptions with Stripe.
 
-    The command exits with 1 if differences remain.
+    The command exits with 1 if differences remain, and with 8 if it cannot use the database.
 
     Example: rota admin payments reconcile --since 2026-11-01
     """
@@ -202,6 +202,7 @@ def reconcile(
     with_composition(
         operator_settings(),
         lambda parts: reconcile_command(parts.reconciliation, start, apply=apply, as_json=as_json),
+        without_database=ExitCode.DATABASE_UNAVAILABLE,
     )
 
 

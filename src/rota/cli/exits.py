@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     REVIEW_STALE = 6
     # Other arguments were saved in a new review, which a second person has to approve.
     NOT_APPROVED = 7
-    # The database did not respond, so the ledger was not checked. Another attempt can succeed.
+    # A check of the ledger or of payments could not use the database. Another attempt can succeed.
     DATABASE_UNAVAILABLE = 8
     INTERRUPTED = 130
 
