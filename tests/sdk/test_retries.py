@@ -174,6 +174,22 @@ async def test_an_attempt_that_never_ends_is_not_waited_for_forever(kind: str) -
     assert len(stub.requests) == 3
 
 
+async def test_an_attempt_that_still_runs_is_asked_for_less_and_less_often(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growth: list[int] = []
+
+    def backoff_s(attempt: int) -> float:
+        growth.append(attempt)
+        return 0.0
+
+    monkeypatch.setattr(f"rota_sdk._{kind}.transport.backoff_s", backoff_s)
+    stub = Stub(*[refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(6)], done(201))
+    await stub.client(kind)(create)
+    assert growth == [0, 1, 2, 3, 3, 3]
+    assert _retries.backoff_s(3) <= 4.0
+
+
 async def test_attempts_end_with_the_last_error(kind: str) -> None:
     stub = Stub(*[refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)])
     with pytest.raises(errors.ServiceUnavailableError) as caught:
@@ -203,6 +219,34 @@ async def test_the_error_says_whether_any_attempt_was_sent_and_with_which_key(
         await stub.client(kind, max_retries=len(outcomes) - 1)(create)
     assert caught.value.was_sent is was_sent
     assert caught.value.idempotency_key == stub.requests[0].headers["Idempotency-Key"]
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(
+    ("outcomes", "was_sent"),
+    [
+        ((refusal(404, "NOT_FOUND"),), False),
+        ((refusal(429, "RATE_LIMITED"),), False),
+        ((refusal(503, "SERVICE_UNAVAILABLE"),), True),
+        ((httpx.Response(201, text="<html>"),), True),
+        ((refusal(409, "CONFLICT", IN_PROGRESS),), True),
+        (
+            (
+                refusal(409, "CONFLICT", IN_PROGRESS),
+                httpx.ConnectError("refused"),
+                httpx.ConnectError("refused"),
+            ),
+            True,
+        ),
+        ((CUT, refusal(429, "RATE_LIMITED")), True),
+    ],
+)
+async def test_any_error_says_whether_the_request_may_have_taken_effect(
+    kind: str, outcomes: tuple[httpx.Response | Exception, ...], was_sent: bool
+) -> None:
+    with pytest.raises(errors.RotaError) as caught:
+        await Stub(*outcomes).client(kind, max_retries=min(1, len(outcomes) - 1))(create)
+    assert caught.value.was_sent is was_sent
 
 
 async def test_every_error_of_a_request_with_a_key_has_it(kind: str) -> None:

@@ -8,6 +8,8 @@ export class RotaError extends Error {
    * was lost, call the method again with it: the request takes effect once.
    */
   idempotencyKey: string | null = null;
+  /** Whether this or an earlier attempt of the request may have taken effect. */
+  wasSent = false;
 
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -17,9 +19,6 @@ export class RotaError extends Error {
 
 /** No response arrived: the service is not reachable, or the connection was cut. */
 export class APIConnectionError extends RotaError {
-  /** False if the request cannot have taken effect: no attempt can have reached the service. */
-  wasSent: boolean;
-
   constructor(message: string, options: { cause?: unknown; wasSent?: boolean } = {}) {
     super(message, options);
     this.wasSent = options.wasSent ?? true;
@@ -36,7 +35,9 @@ export class WaitTimeoutError extends RotaError {}
 export class WebhookVerificationError extends RotaError {}
 
 /** The response or event has an unexpected form: it is not from Rota, or this SDK is too old. */
-export class UnreadableResponseError extends RotaError {}
+export class UnreadableResponseError extends RotaError {
+  override wasSent = true;
+}
 
 export interface ErrorFields {
   status?: number | undefined;

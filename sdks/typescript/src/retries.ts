@@ -23,6 +23,12 @@ export const maxFailures = (maxRetries: number): number => maxRetries && Math.ma
 export const backoffMs = (attempt: number, firstMs = FIRST_MS): number =>
   (0.5 + Math.random() / 2) * Math.min(MOST_MS, firstMs * 2 ** attempt);
 
+/**
+ * How often the pause grows while another request with the same key is in progress: up to 4 s, so that
+ * its end is noticed soon.
+ */
+export const MOST_GROWTH = 3;
+
 /** How long to wait before the next attempt. Null if there should be none. */
 export function delayMs(error: unknown, attempt: number, repeatable: boolean): number | null {
   if (error instanceof APIConnectionError) {

@@ -12,7 +12,7 @@ import {
 import type { Operation } from './operation.ts';
 import type { Json, RequestOptions, Settings } from './options.ts';
 import { type ApiRequest, type Parts, requestOf } from './request.ts';
-import { backoffMs, delayMs, pause } from './retries.ts';
+import { backoffMs, delayMs, MOST_GROWTH, pause } from './retries.ts';
 import { Deadline } from './timeouts.ts';
 import { VERSION } from './version.ts';
 
@@ -49,6 +49,7 @@ export class Transport {
     const { signal, maxRetries = this.settings.maxRetries } = options;
     const timeoutMs = options.timeoutMs ?? this.settings.timeoutMs;
     let patience = Number.NaN;
+    let waits = 0;
     let isLost = false;
     for (let attempt = 0; ; ) {
       try {
@@ -57,19 +58,21 @@ export class Transport {
         const { status = 0, code } = error instanceof APIError ? error : {};
         // An earlier attempt did it, and its response was lost.
         if (isLost && code && status === request.doneStatus) return undefined as R;
-        isLost ||= status >= 500 || (error instanceof APIConnectionError && error.wasSent);
-        if (error instanceof APIConnectionError) error.wasSent = isLost;
+        const isBusy = error instanceof ConflictError && error.isInProgress;
         if (error instanceof RotaError) {
+          isLost ||= status >= 500 || isBusy || error.wasSent;
+          error.wasSent = isLost;
           error.idempotencyKey = request.headers['Idempotency-Key'] ?? null;
         }
         // An earlier attempt was cut off and still runs, or that of an earlier process with the
         // same key. Its response is stored at its end.
-        const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
-        if (isOwn && maxRetries > 0) {
+        if (isBusy && request.keyed && maxRetries > 0) {
           const now = performance.now();
           patience ||= now + timeoutMs;
-          if (now <= patience) {
-            await pause(backoffMs(0), signal);
+          if (now < patience) {
+            const waitMs = backoffMs(Math.min(waits, MOST_GROWTH));
+            await pause(Math.min(waitMs, patience - now), signal);
+            waits += 1;
             continue;
           }
         }

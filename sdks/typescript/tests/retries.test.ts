@@ -121,6 +121,17 @@ test('an attempt that ran into the timeout is waited for, as long as a request m
   expect(endless.sent.length).toBeGreaterThan(5);
 });
 
+test('an attempt that still runs is asked for less and less often', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  vi.spyOn(Math, 'random').mockReturnValue(1);
+  const busy = Array.from({ length: 200 }, () => refusal(409, 'CONFLICT', {}, IN_PROGRESS));
+  const { client, sent } = stub(cut(), ...busy);
+  await expect(settled(client().tasks.create({ name: 'T' }))).rejects.toThrow(errors.ConflictError);
+  // After 0.5, 1 and 2 s, then every 4 s until the timeout of 60 s has passed.
+  expect(sent).toHaveLength(20);
+  vi.restoreAllMocks();
+});
+
 test.each<[string, Use, Response]>([
   ['a key', (c) => c.keys.delete('k'), refusal(404, 'NOT_FOUND')],
   ['a schedule', (c) => c.schedules.delete('s'), refusal(404, 'NOT_FOUND')],
@@ -195,6 +206,21 @@ test.each<[Outcome[], boolean]>([
     expect(error).toMatchObject({ wasSent, idempotencyKey });
   },
 );
+
+test.each<[Outcome[], boolean]>([
+  [[refusal(404, 'NOT_FOUND')], false],
+  [[refusal(429, 'RATE_LIMITED')], false],
+  [[refusal(503, 'SERVICE_UNAVAILABLE')], true],
+  [[new Response('<html>', { headers: { 'Content-Type': 'text/html' } })], true],
+  [[refusal(409, 'CONFLICT', {}, IN_PROGRESS)], true],
+  [[refusal(409, 'CONFLICT', {}, IN_PROGRESS), cut('ECONNREFUSED'), cut('ECONNREFUSED')], true],
+  [[cut(), refusal(429, 'RATE_LIMITED')], true],
+])('any error says whether the request may have taken effect: %#', async (outcomes, wasSent) => {
+  const { client } = stub(...outcomes);
+  const maxRetries = Math.min(1, outcomes.length - 1);
+  const call = settled(client({ maxRetries }).tasks.create({ name: 'T' }));
+  await expect(call).rejects.toMatchObject({ wasSent });
+});
 
 test('every error of a request with a key has it', async () => {
   const { client } = stub(refusal(503, 'SERVICE_UNAVAILABLE'), refusal(404, 'NOT_FOUND'));

@@ -8,6 +8,9 @@ FIRST_S = 0.5
 MOST_S = 8.0
 # A client that is told to wait longer than this fails instead. A window of the rate limit has 60 s.
 LONGEST_WAIT_S = 60.0
+# How often the pause grows while another request with the same key is in progress: up to 4 s, so
+# that its end is noticed soon.
+MOST_GROWTH = 3
 # How often in a row a stream or a wait fails to reach the service before it gives up. Together with
 # the time between the attempts, this is more than a minute.
 RECONNECTS = 20
@@ -51,6 +54,8 @@ def _can_pass_later(error: errors.APIError, is_repeatable: bool) -> bool:
 
 def may_have_worked(error: errors.RotaError) -> bool:
     """Whether the request may have had its effect although it failed."""
-    if isinstance(error, errors.APIConnectionError):
-        return error.was_sent
-    return isinstance(error, errors.APIError) and error.status >= 500
+    if isinstance(error, errors.ConflictError) and error.is_in_progress:
+        return True
+    if isinstance(error, errors.APIError):
+        return error.status >= 500
+    return error.was_sent

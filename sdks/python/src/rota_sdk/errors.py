@@ -13,6 +13,8 @@ class RotaError(Exception):
     # The Idempotency-Key of the request, if it had one. To find out what a request did whose
     # response was lost, call the method again with it: the request takes effect once.
     idempotency_key: str | None = None
+    # Whether this or an earlier attempt of the request may have taken effect.
+    was_sent: bool = False
 
 
 class APIConnectionError(RotaError):
@@ -20,7 +22,6 @@ class APIConnectionError(RotaError):
 
     def __init__(self, message: str, *, was_sent: bool = True) -> None:
         super().__init__(message)
-        # False if the request cannot have taken effect: no attempt can have reached the service.
         self.was_sent = was_sent
 
 
@@ -38,6 +39,8 @@ class WebhookVerificationError(RotaError):
 
 class UnreadableResponseError(RotaError):
     """The response or event has an unexpected form: it is not from Rota, or this SDK is too old."""
+
+    was_sent = True
 
 
 class APIError(RotaError):

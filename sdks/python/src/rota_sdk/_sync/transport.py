@@ -10,7 +10,7 @@ import httpx
 from rota_sdk import errors
 from rota_sdk._operation import Operation
 from rota_sdk._requests import Options, Request, T, connection_error, error_of, is_gone, read
-from rota_sdk._retries import backoff_s, delay_s, may_have_worked
+from rota_sdk._retries import MOST_GROWTH, backoff_s, delay_s, may_have_worked
 
 # The service sends something every 15 s, so a stream that is silent for longer is dead.
 SILENCE_S = 45.0
@@ -43,28 +43,33 @@ class Transport:
         limit = self.options.max_retries if max_retries is None else max_retries
         attempt = 0
         may_be_done = False
+        waits = 0
         waiting_since: float | None = None
         while True:
             try:
                 return self._attempt(request)
-            except errors.ConflictError as error:
-                # An earlier attempt was cut off and still runs, or that of an earlier process with
-                # the same key. Its response is stored at its end. The time of that attempt does not
-                # count: it may have used up the whole timeout.
-                if not (error.is_in_progress and request.idempotency_key and limit):
-                    raise
-                now = time.monotonic()
-                waiting_since = now if waiting_since is None else waiting_since
-                patience_s = self.options.timeouts.read
-                if patience_s is not None and now - waiting_since > patience_s:
-                    raise
-                time.sleep(backoff_s(0))
             except errors.RotaError as error:
                 if may_be_done and is_gone(error, request):
                     return httpx.Response(204)
                 may_be_done = may_be_done or may_have_worked(error)
-                if isinstance(error, errors.APIConnectionError):
-                    error.was_sent = may_be_done
+                error.was_sent = may_be_done
+                is_busy = isinstance(error, errors.ConflictError) and error.is_in_progress
+                if is_busy and request.idempotency_key and limit:
+                    # An earlier attempt was cut off and still runs, or that of an earlier process
+                    # with the same key. Its response is stored at its end. The time of that attempt
+                    # does not count: it may have used up the whole timeout.
+                    now = time.monotonic()
+                    waiting_since = now if waiting_since is None else waiting_since
+                    pause_s = backoff_s(min(waits, MOST_GROWTH))
+                    patience_s = self.options.timeouts.read
+                    if patience_s is not None:
+                        left_s = waiting_since + patience_s - now
+                        if left_s <= 0:
+                            raise
+                        pause_s = min(pause_s, left_s)
+                    time.sleep(pause_s)
+                    waits += 1
+                    continue
                 wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
                 if wait_s is None or attempt >= limit:
                     raise
