@@ -44,7 +44,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
  * body exactly as it arrived: with Express, of a route with `express.raw()`.
  */
 export async function verify(
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
   options: VerifyOptions,
 ): Promise<WebhookEvent> {
@@ -80,7 +80,7 @@ export interface SignOptions {
 
 /** The headers of a webhook with this body, signed with `v1`. For tests of a receiver. */
 export async function sign(
-  body: string | Uint8Array,
+  body: string | Uint8Array | ArrayBuffer,
   { secret, messageId = 'evt_test', timestamp = Math.floor(Date.now() / 1_000) }: SignOptions,
 ): Promise<Record<string, string>> {
   const head = new TextEncoder().encode(`${messageId}.${timestamp}.`);
@@ -98,6 +98,9 @@ function bytesOfBody(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   // Not `instanceof`: the bytes can come from another realm, such as that of a test runner.
   if (ArrayBuffer.isView(body) && 'length' in body) return body as Uint8Array;
+  if (Object.prototype.toString.call(body) === '[object ArrayBuffer]') {
+    return new Uint8Array(body as ArrayBuffer);
+  }
   throw new WebhookVerificationError(
     'The body is neither text nor bytes, so its signature cannot be checked. Pass the body as it ' +
       'arrived, before it is parsed. With Express, use express.raw().',

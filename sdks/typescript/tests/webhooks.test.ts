@@ -79,7 +79,8 @@ const keys = [
 
 test.each(keys)('a webhook is accepted: %o', async (key) => {
   const options = { webhookId: 'wh_1', ...key };
-  for (const body of [BODY, new TextEncoder().encode(BODY)]) {
+  const bytes = new TextEncoder().encode(BODY);
+  for (const body of [BODY, bytes, bytes.buffer]) {
     const event = await webhooks.verify(body, signed(), options);
     expect(event).toMatchObject({ type: 'task.completed', sequence: 42, accountId: 'acct_1' });
   }
