@@ -75,7 +75,8 @@ export function headerValue(name: string, value: string): string {
 }
 
 export function settingsOf(options: OtherOptions): Settings {
-  const baseUrl = options.baseUrl ?? (environment?.ROTA_BASE_URL || environment?.ROTA_URL);
+  const baseUrl =
+    options.baseUrl ?? (environment?.ROTA_BASE_URL || environment?.ROTA_URL || undefined);
   if (baseUrl === undefined) {
     throw new RotaError('baseUrl is missing. Pass baseUrl, or set ROTA_BASE_URL.');
   }

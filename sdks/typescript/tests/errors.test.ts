@@ -67,6 +67,10 @@ test('a missing key says how to give one', async () => {
 
 test('a missing URL says how to give one', () => {
   expect(() => new Rota({ apiKey: 'rota_x' })).toThrow('ROTA_BASE_URL');
+  // An empty variable is one that is not set.
+  vi.stubEnv('ROTA_URL', '');
+  expect(() => new Rota({ apiKey: 'rota_x' })).toThrow('set ROTA_BASE_URL');
+  vi.unstubAllEnvs();
 });
 
 test.each([
