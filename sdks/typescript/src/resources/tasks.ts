@@ -129,8 +129,9 @@ export class Tasks extends Resource {
    * `review` is the review that a person looked at. If something else waits by then, nothing is decided
    * and StaleReviewError has the review that waits now.
    *
-   * If the policy requires a second person, other arguments open a new review and nothing is approved:
-   * `review.state` of the response is `pending`.
+   * `decisions` approves only the items that it names, so name every item that you approve. If
+   * `review.state` of the response is `pending`, something still waits: an item that you did not name,
+   * or, if the policies require a second person, a new review of your arguments, and nothing is approved.
    */
   async approve(
     task: TaskRef,
