@@ -117,6 +117,33 @@ async def test_receivers_that_fail_leave_room_for_others(desk: Desk) -> None:
     assert [len(desk.mails(person)) for person in [*failing, other]] == [1] * (len(failing) + 1)
 
 
+async def test_many_messages_of_an_account_do_not_delay_one_that_failed(desk: Desk) -> None:
+    busy, other = await desk.person(), await desk.person()
+    for person in (busy, other):
+        await waiting(await program(person))
+    sender = desk.sender()
+    await sender._take_notices(set())
+    async with desk.service.owner() as connection:
+        await connection.execute(
+            "UPDATE notification_queues SET attempts = 1, due_at = now() - interval '2 hours' "
+            "WHERE user_id = $1",
+            other.user_id,
+        )
+        # Of users who do not exist.
+        await connection.execute(
+            "INSERT INTO notification_queues (account_id, user_id, kind, channel, due_at) "
+            "SELECT $1, gen_random_uuid(), 'task_failed', 'mail', now() - interval '1 hour' "
+            "FROM generate_series(1, 5 * $2::integer)",
+            busy.user_id,
+            senders.ROOM,
+        )
+        await sender._look()
+        assert senders.OLDEST_SECONDS._value.get() >= 7200
+        assert queue_of(other) in [each.id for each in sender._handling.values()]
+        await sender.step()
+        assert [len(desk.mails(person)) for person in (busy, other)] == [1, 1]
+
+
 async def test_a_worker_that_stops_lets_its_messages_end(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))

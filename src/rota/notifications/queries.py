@@ -190,27 +190,28 @@ class Due:
 
 
 async def due(connection: ReadConnection, limit: int) -> Due:
-    """At most `limit` of each channel. Accounts take turns, and what fails comes last."""
+    """At most `limit` of each channel that have failed, and as many others, which come first.
+    Accounts take turns."""
     rows = await connection.fetch(
         """
-        SELECT account_id, user_id, kind, channel, failing, overdue_s FROM (
+        SELECT account_id, user_id, kind, channel, failing FROM (
             SELECT *, row_number() OVER (
-                PARTITION BY channel ORDER BY failing, turn, due_at) AS place
+                PARTITION BY channel, failing ORDER BY turn, due_at) AS place
             FROM (
                 SELECT *, attempts > 0 AS failing,
-                    extract(epoch FROM now() - due_at)::float AS overdue_s,
                     row_number() OVER (
                         PARTITION BY channel, account_id, attempts > 0 ORDER BY due_at) AS turn
                 FROM notification_queues WHERE due_at <= now()
             ) AS found
         ) AS ordered
-        WHERE place <= $1 ORDER BY place
+        WHERE place <= $1 ORDER BY failing, place
         """,
         limit,
     )
     waiting = await connection.fetchrow(
         """
         SELECT extract(epoch FROM min(due_at) FILTER (WHERE due_at > now()) - now())::float AS next,
+               extract(epoch FROM now() - min(due_at))::float AS oldest,
                extract(epoch FROM now() - min(first_failed_at))::float AS failing
         FROM notification_queues WHERE due_at IS NOT NULL
         """
@@ -222,8 +223,8 @@ async def due(connection: ReadConnection, limit: int) -> Due:
         )
         for row in rows
     ]
-    oldest_s = max((row["overdue_s"] for row in rows), default=0.0)
-    return Due(queues, waiting["next"], oldest_s, max(0.0, waiting["failing"] or 0.0))
+    oldest_s, failing_s = (max(0.0, waiting[name] or 0.0) for name in ("oldest", "failing"))
+    return Due(queues, waiting["next"], oldest_s, failing_s)
 
 
 @dataclass(frozen=True, slots=True)
