@@ -247,6 +247,38 @@ async def test_a_retry_from_failure_asks_what_the_newest_version_asks(
     assert await version(run) == 1
 
 
+async def test_a_retry_from_the_start_asks_only_what_the_newest_version_asks(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "relaxed")
+    await failed(run, "relaxed")
+    await publish(run.service, tmp_path, "relaxed", **SECOND)
+    await retry(run, "failure")
+    await run.begin(resume=True)
+    await run.fail()
+    await publish(run.service, tmp_path, "relaxed", budget=300)
+    start, failure = (await quote(run))["options"]
+    assert failure["opensGates"] == ["tool", "output"]
+    assert (start["version"], start["opensGates"]) == (3, ["tool"])
+    await retry(run, "start")
+    await run.begin()
+    await run.complete("Done.")
+    assert (await run.task())["status"] == "COMPLETED"
+
+
+async def test_a_subtask_that_starts_again_inherits_from_its_parent(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "inheriting", output="true")
+    await run.open("inheriting")
+    parent = run.task_id
+    await publish(run.service, tmp_path, "inheriting", budget=300)
+    run.task_id = (await create(run.editor, agent="inheriting", parentTaskId=parent))["id"]
+    await continued(run)
+    start, _ = (await quote(run))["options"]
+    assert start["opensGates"] == ["tool", "output"]
+
+
 async def test_a_task_of_a_retired_agent_cannot_be_retried(run: GatedRun, tmp_path: Path) -> None:
     await publish(run.service, tmp_path, "retired")
     await failed(run, "retired")

@@ -46,7 +46,7 @@ class Retries:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await queries.get(tx, task_id)
             try:
-                await check_can_retry(tx, task)
+                parent = await check_can_retry(tx, task)
             except ApiError as refused:
                 return RetryQuote(refused.message)
             if not task.hosted:
@@ -55,7 +55,7 @@ class Retries:
             reason = None
             for start_at in STARTING_POINTS:
                 try:
-                    plan = await plan_retry(tx, self._creation, task, caller.tier, start_at)
+                    plan = await plan_retry(tx, self._creation, task, parent, caller.tier, start_at)
                 except ApiError as refused:
                     # The newest version can need a higher tier than the version that failed.
                     reason = refused.message

@@ -45,8 +45,8 @@ async def of_fork(tx: AccountReader, original: Task) -> list[dict[str, Any]]:
 
 
 def of_retry(task: Task, agent: AgentVersion, current: AgentVersion) -> list[dict[str, Any]] | None:
-    """What the task inherits. If the run keeps an earlier version, also the policy of the agent as
-    it is now: a retry must not avoid gates that the agent has gained since."""
+    """For a run that keeps its version: what the task inherits, and the policy of the agent as it
+    is now. A retry must not avoid gates that the agent has gained since."""
     policies = task.inherited_approval or []
     known = {agent.approval, *map(Approval.from_json, policies)}
     if agent.version == current.version or current.approval in known:

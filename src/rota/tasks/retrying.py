@@ -48,7 +48,7 @@ async def retry(
         return await transitions.apply(
             tx, before, fresh, "PENDING", Trigger.RETRY, event="task.retried"
         )
-    plan = await plan_retry(tx, creation, before, tier, start_at)
+    plan = await plan_retry(tx, creation, before, parent, tier, start_at)
     agent = plan.agent
     fresh = replace(
         fresh,
@@ -82,15 +82,20 @@ async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
 
 
 async def plan_retry(
-    tx: AccountReader, creation: TaskCreation, task: Task, tier: str, start_at: str
+    tx: AccountReader,
+    creation: TaskCreation,
+    task: Task,
+    parent: Task | None,
+    tier: str,
+    start_at: str,
 ) -> RetryPlan:
     """What a retry of a hosted task would do. Raises if the tier does not include the agent, or
     the agent is retired.
 
     From failure, the run keeps the agent's version, and its run gate opens only if the work is
     not the work that a person approved, or if nobody has approved it yet. From the start, the
-    run uses the newest version and every gate opens again. A fork keeps the version that it was
-    made for.
+    run uses the newest version, inherits what a new task would, and every gate opens again. A fork
+    keeps the version that it was made for.
     """
     assert task.agent is not None
     current = await agents.find(tx, task.agent)
@@ -103,7 +108,10 @@ async def plan_retry(
     newest = start_at == "start" and task.forked_from is None
     agent = current if newest else await approval_policies.version_of(tx, task)
     creation.agent_access.check(agent, tier)
-    inherited = approval_policies.of_retry(task, agent, current)
+    if newest:
+        inherited = await approval_policies.inherited(tx, parent)
+    else:
+        inherited = approval_policies.of_retry(task, agent, current)
     agent = for_task(agent, replace(task, inherited_approval=inherited))
     approved = await review_queries.approved_run(tx, task.id)
     if start_at == "start" or approved is None:
