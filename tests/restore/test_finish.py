@@ -2,14 +2,20 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+from rota.agents.sync import sync
+from rota.composition import Composition
 from rota.platform import ids
-from tests.companies.world import Company
+from tests.companies.test_withdrawal import CATALOG, let_approve, with_key
+from tests.companies.world import Company, busy_company
 from tests.data.test_commands import TOLD_LOW
 from tests.mcp.conftest import connect
 from tests.mcp.peers import Peer
 from tests.notifications.world import shown, subscribe
 from tests.restore.world import Restored, run, there
+from tests.runs.gated_run import GatedRun
+from tests.runs.runner import shown as shown_review
 from tests.schedules import world as schedules
 from tests.service import Person, Service
 from tests.tasks.world import AGENT, create
@@ -193,6 +199,32 @@ async def test_members_who_were_removed_stay_removed(old_a: Service, tmp_path: P
         assert (await there(late, service).get("/api/me")).status_code == 401
         listed = (await found.owner.get(f"{found.path}/invitations")).json()["invitations"]
         assert [each["email"] for each in listed] == ["kept@example.test"]
+
+
+async def test_approvals_that_a_policy_took_back_are_taken_back_again(
+    old_a: Service, tmp_path: Path
+) -> None:
+    await sync(old_a.database_url, CATALOG, add_only=True)
+    company = await busy_company(old_a)
+    await let_approve(company, "anyone")
+    owner, member = await with_key(company.owner, company), await company.join()
+    async with Composition(old_a.settings, pool_size=4) as parts:
+        gated = GatedRun(old_a, parts)
+        await gated.open_for([owner] * 3, UUID(company.id.removeprefix("acct_")))
+        await gated.begin()
+        await gated.answer({"text": "first"}, {"text": "second"})
+        before = await gated.review(owner)
+    body = {"review": shown_review(before), "decisions": [{"id": before["items"][0]["id"]}]}
+    approved = await member.post(f"{gated.path}/approve", body, headers=company.selected)
+    assert approved.status_code == 200, approved.text
+    restored = await Restored.of(old_a, "restored_only_a")
+
+    await let_approve(company, "named")
+    await restored.collect_and_finish(tmp_path / "file")
+
+    async with restored.serve() as service:
+        found = await there(owner, service).get(f"{gated.path}/review")
+        assert found.json()["review"]["items"] == before["items"]
 
 
 async def test_the_numbers_of_lost_events_are_skipped_before_anything_is_applied(

@@ -25,6 +25,7 @@ from rota.runs.deadlines import Deadlines
 from rota.tasks import cancellation
 from rota.tasks import queries as task_queries
 from rota.tasks.states import TERMINAL, Trigger
+from rota.tasks.withdrawal import withdraw_approvals
 from rota.webhooks import turns as webhooks
 
 CANCELLED = "The task was cancelled before the service was restored."
@@ -192,6 +193,8 @@ class Applying:
             policy = await queries.set_policy(tx, known.state["policy"])
             if policy:
                 await data_queries.make_due_now(tx)
+                # The policy can allow fewer users to approve.
+                await withdraw_approvals(tx)
             ended = {name: ids for name, ids in ended.items() if ids}
             details: dict[str, Any] = {
                 name: [to_wire(_PREFIXES[name], each) for each in ids]
