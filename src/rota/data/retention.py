@@ -162,7 +162,8 @@ class Retention:
             await asyncio.sleep(PAUSE * (time.perf_counter() - started))
 
     async def _tasks(self, account_id: UUID, before: datetime, turn: Turn) -> int:
-        """Deletes old tasks. A task goes after its subtasks, so this repeats until none goes."""
+        """Deletes old tasks. A task goes after its subtasks, which can be older than a parent that
+        they got later. So this repeats until none goes."""
         total = 0
         while rows := await self._repeat(account_id, _OldTasks(before), turn):
             total += rows
@@ -243,17 +244,19 @@ class _Paged:
 
 
 class _OldTasks(_Paged):
-    """Deletes tasks that are too old, from the oldest on."""
+    """Deletes tasks that are too old, from the newest on: a task goes after its forks and subtasks.
+    Those in the same page go one after the other, so a page repeats while it deletes."""
 
     async def __call__(self, tx: AccountTransaction) -> tuple[int, bool]:
         self.begin()
-        after = self._after or UUID(int=0)
-        page = await tasks.page(tx, after, self._before, TASKS, created_before=None)
+        limit = self._after or first_from(self._before)
+        page = await tasks.page(
+            tx, UUID(int=0), self._before, TASKS, created_before=limit, newest_first=True
+        )
         free = [each.id for each in page if each.finished and each.unneeded]
         needed = await credits_retention.held_among(tx, free)
         needed |= await schedules.listed_among(tx, free)
         chosen = [task_id for task_id in free if task_id not in needed]
-        rows = 0
         if chosen:
             await credits_retention.note_cut(tx, self._before + CHARGE_MARGIN)
             rows = await runs.delete_steps(tx, chosen, ROWS)
@@ -263,9 +266,10 @@ class _OldTasks(_Paged):
             rows += await tasks.delete(tx, chosen)
             details = {"kind": "tasks", "tasks": len(chosen), "rows": rows}
             tx.record("retention.applied", details)
+            return rows, True
         if page:
             self._after = page[-1].id
-        return rows, len(page) == TASKS
+        return 0, len(page) == TASKS
 
 
 class _OldSteps(_Paged):

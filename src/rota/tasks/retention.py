@@ -7,7 +7,6 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.platform.ids import first_from
 from rota.tasks.queries import STATUS_COLUMN
 
 # What belongs to a task besides its row.
@@ -29,14 +28,21 @@ class Candidate:
 
 
 async def page(
-    tx: AccountReader, after: UUID, before: datetime, limit: int, *, created_before: UUID | None
+    tx: AccountReader,
+    after: UUID,
+    before: datetime,
+    limit: int,
+    *,
+    created_before: UUID,
+    newest_first: bool = False,
 ) -> list[Candidate]:
     """The next tasks in the order of their IDs, of those that were created before a time."""
+    order = "DESC" if newest_first else "ASC"
     rows = await tx.fetch(
-        """
+        f"""
         WITH page AS (
             SELECT id, run, hosted, status, finished_at, updated_at, parent_task_id FROM tasks
-            WHERE account_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $5
+            WHERE account_id = $1 AND id > $2 AND id < $3 ORDER BY id {order} LIMIT $5
         )
         SELECT p.id, p.run, p.hosted,
             p.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -49,11 +55,11 @@ async def page(
                     AND a.status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL'))
                 AND NOT EXISTS (SELECT FROM tasks f
                     WHERE f.account_id = $1 AND f.forked_from = p.id) AS unneeded
-        FROM page p ORDER BY p.id
-        """,
+        FROM page p ORDER BY p.id {order}
+        """,  # noqa: S608
         tx.account_id,
         after,
-        created_before or first_from(before),
+        created_before,
         before,
         limit,
     )
