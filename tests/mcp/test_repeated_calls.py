@@ -9,7 +9,9 @@ from uuid import UUID
 
 import asyncpg
 import httpx
+import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from rota.mcp.health import Health
 from rota.mcp.tool_calls import ToolCalls
@@ -89,6 +91,23 @@ async def test_a_call_under_way_is_not_repeated(person: Person, peer: Peer) -> N
     replayed = await call(person, server, "wait", slow)
     assert replayed.content in [each.content for each in responses]
     assert peer.calls == [("wait", slow)]
+
+
+async def test_a_call_that_the_server_does_not_run_can_be_sent_again(
+    person: Person, peer: Peer
+) -> None:
+    async def reject(_: Any) -> None:
+        raise MCPError(types.METHOD_NOT_FOUND, "Not now")
+
+    server = await connect(person, peer.url)
+    peer.answers["note"] = reject
+    first = await call(person, server, "note")
+    assert first.status_code == 502
+    assert message(first).endswith(
+        "Not now. The tool did not run. Correct the call, then try again."
+    )
+    del peer.answers["note"]
+    assert (await call(person, server, "note")).status_code == 200
 
 
 @pytest.mark.parametrize(("tool", "status"), [("wait", 504), ("broken", 502)])

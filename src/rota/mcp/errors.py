@@ -196,16 +196,21 @@ class ToolServerTimeout(ToolServerFailed):
     code = "TOOL_SERVER_TIMEOUT"
 
 
-def api_error(error: ServerError | CallRejected) -> ApiError:
+def call_rejected(error: CallRejected, definition: Definition) -> ToolServerFailed:
+    may_have_run = error.may_have_run(definition)
+    next_step = (
+        "The call may have taken effect: check that, correct the call, then try again."
+        if may_have_run
+        else "The tool did not run. Correct the call, then try again."
+    )
+    message = f"The tool server rejected the call: {sentence(error.message)} {next_step}"
+    return ToolServerFailed(message, sent=may_have_run)
+
+
+def api_error(error: ServerError) -> ApiError:
     """The error of a tool call."""
     if isinstance(error, DefinitionsTooLarge):
         return ToolsTooLarge()
-    if isinstance(error, CallRejected):
-        return ToolServerFailed(
-            f"The tool server rejected the call: {sentence(error.message)} The call may have taken "
-            "effect: check that, correct the call, then try again.",
-            sent=True,
-        )
     if isinstance(error, ServerTimeout):
         message = f"The tool server did not respond in time. {error.message} {_next(error)}"
         return ToolServerTimeout(message, sent=error.sent)

@@ -20,6 +20,7 @@ from rota.mcp.errors import (
     ToolNotFound,
     ToolServerFailed,
     api_error,
+    call_rejected,
     tool_lookup_failed,
 )
 from rota.mcp.model import Server, ServerTool, is_read_only
@@ -123,7 +124,7 @@ class ToolCalls:
             self.forget(server)
             raise api_error(error) from None
         except CallRejected as error:
-            raise api_error(error) from None
+            raise call_rejected(error, tool.accepted or {}) from None
         if server.status not in ("CONNECTED", "CHANGED"):
             # The server was down, so its cached status is out of date.
             self.forget(server)
