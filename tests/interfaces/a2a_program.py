@@ -47,7 +47,8 @@ class A2a:
                 found = error.data if isinstance(error.data, dict) else {}
                 if "code" in found:
                     status = int(found["status"])
-                    raise Refused(found["code"], status, found.get("errors")) from None
+                    reason = {"reason": found["reason"]} if "reason" in found else None
+                    raise Refused(found["code"], status, found.get("errors") or reason) from None
                 if isinstance(error, UnsupportedOperationError):
                     raise Refused(type(error).__name__) from None
                 self._refuse(refusals)

@@ -64,7 +64,8 @@ _STATUS_NAMES = {
 class MessageIdReused(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "This messageId was used for a different message in the last 24 hours. Use a new one."
+            "This messageId was used for a different message in the last 24 hours. Use a new one.",
+            details={"reason": "key_reused"},
         )
 
 
@@ -93,6 +94,8 @@ def _metadata(error: ApiError) -> dict[str, Any]:
     if isinstance(error, ValidationFailed) and error.details:
         # The SDK makes field violations of them.
         shown["errors"] = error.details
+    if isinstance(error.details, dict) and "reason" in error.details:
+        shown["reason"] = error.details["reason"]
     return shown
 
 
