@@ -219,28 +219,31 @@ class Stripe:
             except SubscriptionUnknown:
                 # Another account at Stripe had it. This one cannot renew it.
                 return
-            if found.status in ("canceled", "incomplete_expired"):
-                return
+            if found.status not in ("canceled", "incomplete_expired"):
+                await self._cancel_now(found)
+            # Afterwards, because a past-due subscription is active again without an open invoice.
             await self._void_open_invoice(found)
-            # With proration, Stripe also credits invoices that were never paid.
-            paid = found.status == "active" and is_paid(found)
-            if paid and (item := paid_item(found)) is not None:
-                try:
-                    await self._v1.subscriptions.update_async(
-                        subscription_id, {"items": [item], "proration_behavior": "none"}
-                    )
-                except stripe.InvalidRequestError:
-                    # It must end in any case. Somebody has to credit the rest.
-                    log.exception("subscription_ended_without_credit", id=subscription_id)
-                    paid = False
+
+    async def _cancel_now(self, found: stripe.Subscription) -> None:
+        # With proration, Stripe also credits invoices that were never paid.
+        paid = found.status == "active" and is_paid(found)
+        if paid and (item := paid_item(found)) is not None:
             try:
-                await self._v1.subscriptions.cancel_async(
-                    subscription_id, {"prorate": paid, "invoice_now": paid}
+                await self._v1.subscriptions.update_async(
+                    found.id, {"items": [item], "proration_behavior": "none"}
                 )
-            except stripe.InvalidRequestError as error:
-                # A concurrent call has ended it.
-                if error.code != "resource_missing":
-                    raise
+            except stripe.InvalidRequestError:
+                # It must end in any case. Somebody has to credit the rest.
+                log.exception("subscription_ended_without_credit", id=found.id)
+                paid = False
+        try:
+            await self._v1.subscriptions.cancel_async(
+                found.id, {"prorate": paid, "invoice_now": paid}
+            )
+        except stripe.InvalidRequestError as error:
+            # A concurrent call has ended it.
+            if error.code != "resource_missing":
+                raise
 
     async def _void_open_invoice(self, found: stripe.Subscription) -> None:
         """Otherwise, it could still be paid after the subscription has ended."""

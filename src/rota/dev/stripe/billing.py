@@ -131,6 +131,12 @@ class Billing:
         if invoice["id"] in self._store.processing:
             raise StripeError("You cannot void an invoice that has a processing payment.")
         invoice |= {"status": "void", "next_payment_attempt": None}
+        for subscription in self._store.all("subscription"):
+            is_last = subscription["latest_invoice"] == invoice["id"]
+            if is_last and subscription["status"] == "past_due":
+                # Nothing is owed any more.
+                subscription["status"] = "active"
+                self._emit("customer.subscription.updated", subscription)
         return invoice
 
     def settle(self, subscription: Object) -> Object:
