@@ -317,46 +317,6 @@ async def test_slices_count_from_the_last_progress(sliced: Runner) -> None:
     assert [each.finished for each in fake.failed] == [3, 4]
 
 
-class BusyWorker:
-    """Slices that begin and finish no call, but each second one waits for a slot."""
-
-    def __init__(self, sliced: Runner, name: str) -> None:
-        self.sliced, self.name = sliced, name
-        self.begun = self.given = 0
-        self.failed: list[FailInput] = []
-
-    @activity.defn(name="slice")
-    async def run(self, _: RunInput) -> SliceEnd:
-        self.given += 1
-        if self.given % 2 == 0:
-            handle = self.sliced.temporal.get_workflow_handle_for(TaskRun.run, self.name)
-            await handle.signal(TaskRun.wake)
-            return SliceEnd("wait")
-        self.begun += 1
-        return SliceEnd("again", fence=self.begun)
-
-    @activity.defn
-    async def fail(self, fail_input: FailInput) -> NextStep:
-        self.failed.append(fail_input)
-        return NextStep("end")
-
-
-async def test_waiting_for_a_slot_is_not_progress(sliced: Runner) -> None:
-    fake = BusyWorker(sliced, "busy-slots")
-    async with Worker(
-        sliced.temporal,
-        task_queue=fake.name,
-        workflows=[TaskRun],
-        activities=[fake.run, fake.fail],
-    ):
-        run_input = RunInput("acct", "task", run=1)
-        async with asyncio.timeout(60):
-            await sliced.temporal.execute_workflow(
-                TaskRun.run, run_input, id=fake.name, task_queue=fake.name
-            )
-    assert (fake.begun, len(fake.failed)) == (MAX_IDLE_SLICES, 1)
-
-
 async def test_a_run_that_never_begins_fails_in_the_end(sliced: Runner) -> None:
     fake = FrozenWorker(frozen=MAX_LOST_SLICES)
     wanted = await work_until_failed(sliced, "never", fake)

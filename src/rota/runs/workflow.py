@@ -60,12 +60,6 @@ class TaskRun:
                 end = SliceEnd("again", finished, after_s=2 ** (idle % MAX_IDLE_SLICES) - 1)
                 idle += 1
             else:
-                # A slice without a fence has not begun: others have all slots or places. In earlier
-                # versions, it set the count to 0.
-                is_queued = end.kind == "wait" and end.fence is None
-                if idle and is_queued and workflow.patched("queued-slices-count"):
-                    await self._woken(seen)
-                    continue
                 moved = end.finished > finished or end.stopped or end.after_s > 0
                 idle = 0 if moved or end.kind != "again" else idle + 1
                 finished = max(finished, end.finished)
@@ -82,12 +76,9 @@ class TaskRun:
                 if found.step > finished:
                     finished, fence, idle = found.step, found.fence, 0
             elif end.kind == "wait":
-                await self._woken(seen)
+                await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
             elif end.after_s:
                 await workflow.sleep(end.after_s)
-
-    async def _woken(self, seen: int) -> None:
-        await workflow.wait_condition(lambda: self._wakes != seen)
 
     async def _slice(self, run_input: RunInput) -> SliceEnd:
         end: SliceEnd = await workflow.execute_activity(
