@@ -152,6 +152,27 @@ async def has(tx: AccountReader, task_id: UUID, kind: str, data: Mapping[str, An
     return bool(found)
 
 
+async def since(
+    tx: AccountReader, task_id: UUID, start: tuple[str, Mapping[str, Any]], kind: str
+) -> list[dict[str, Any]]:
+    """The data of the task's events of this type after the latest event with the type and data of
+    `start`. Reads no event before that one."""
+    rows = await tx.fetch(
+        """
+        SELECT data FROM events
+        WHERE account_id = $1 AND task_id = $2 AND type = $3 AND sequence > coalesce((
+            SELECT sequence FROM events
+            WHERE account_id = $1 AND task_id = $2 AND type = $4 AND data @> $5
+            ORDER BY sequence DESC LIMIT 1), 0)
+        """,
+        tx.account_id,
+        task_id,
+        kind,
+        *start,
+    )
+    return [row["data"] for row in rows]
+
+
 async def after(
     tx: AccountReader,
     sequence: int,

@@ -4,8 +4,8 @@ that is not made."""
 from rota.mcp.errors import sentence
 
 UNKNOWN = (
-    "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
-    "Approve to repeat the call, or reject to continue without it."
+    "Rota did not get the result of this call, so it is unknown whether it took effect. Check the "
+    "tool's system. Approve to repeat the call, or reject to continue without it."
 )
 
 
@@ -35,8 +35,8 @@ GONE = (
     "longer use it."
 )
 UNKNOWN_AND_GONE = (
-    "The call was interrupted, so it is unknown whether it took effect, and the tool no longer "
-    "exists. Check its system before you continue."
+    "Rota did not get the result of this call, so it is unknown whether it took effect, and the "
+    "tool no longer exists. Check its system before you continue."
 )
 EARLIER_VERSION = (
     "The service was upgraded before the call started, so it was not made. Call the tool again."

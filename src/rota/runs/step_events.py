@@ -44,13 +44,16 @@ async def model_call_finished(tx: AccountTransaction, run_id: RunId, step: int) 
 async def tool_calls_start(
     tx: AccountTransaction, task_id: UUID, rows: Sequence[Step], *, are_new: bool
 ) -> None:
-    """Leaves out the calls that have started before, unless `are_new`: if none can have."""
-    first = [
-        row
-        for row in rows
+    """Leaves out the calls that have started before, unless `are_new`: if none can have.
+
+    All rows are of one step.
+    """
+    started: list[Data] = []
+    if rows and not are_new:
         # The row of a call that was started and not sent does not say so.
-        if are_new or not await journal.has(tx, task_id, STEP_STARTED, of_tool(row))
-    ]
+        answered = (STEP_FINISHED, of_model(rows[0].run, rows[0].step))
+        started = await journal.since(tx, task_id, answered, STEP_STARTED)
+    first = [row for row in rows if of_tool(row) not in started]
     await journal.append_all(tx, [(STEP_STARTED, of_tool(row)) for row in first], task_id)
     for row in rows:
         if row not in first:

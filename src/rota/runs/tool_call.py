@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -209,7 +210,10 @@ class ToolCaller:
                     account_id, tool, call.arguments, call.key, before_send
                 )
         except FencedOut:
-            raise  # The tool was not called.
+            # The tool was not called. If the task has failed, a retry starts the call again.
+            with suppress(FencedOut):
+                await retry_database(lambda: self._reset(call_input, call))
+            raise
         except ToolUnavailable:
             await reset()
             raise

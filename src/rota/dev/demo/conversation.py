@@ -21,7 +21,7 @@ _FAILED = (
     "The subtask did not complete",
     "This call was not made:",
     "This call was started and may have taken effect.",
-    "The call was interrupted",
+    "Rota did not get the result of this call",
     "The service was upgraded",
     "No person",
 )
