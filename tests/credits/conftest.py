@@ -6,7 +6,6 @@ from uuid import UUID
 
 import pytest
 
-import rota.composition
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.dev.stack import Stack
@@ -39,7 +38,7 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
     processor = FakeProcessor()
     async with AsyncExitStack() as exits:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rota.composition, "processor_of", lambda _: processor)
+            patch.setattr("rota.data.parts.processor_of", lambda _: processor)
             service = await exits.enter_async_context(
                 Service.start(stack, variant="a", name="credits", allowances={})
             )
