@@ -121,6 +121,14 @@ async def test_a_text_can_come_from_a_file_or_a_pipe_and_begin_with_an_at(
     assert (wrong.code, wrong.err) == (2, f"{tmp_path / 'text'} is not UTF-8 text.\n")
 
 
+async def test_only_one_option_can_read_standard_input(rota: Terminal) -> None:
+    twice = ("tasks", "create", "T", "--input", "-", "--description", "-")
+    done = await rota(*twice, typed="Hello")
+    assert done.code == ExitCode.USAGE
+    assert "Only one option can read standard input (-)." in done.err
+    assert (await rota.ok("tasks", "list", "--json")).json["tasks"] == []
+
+
 async def test_a_quote_creates_nothing(rota: Terminal) -> None:
     quote = await rota.ok("tasks", "create", "Q", "--agent", "process-writer", "--dry-run")
     assert "Costs at most" in quote.out

@@ -77,17 +77,20 @@ def listen(
 def _sender(session: Session, forward_to: str | None) -> "Sender | None":
     import httpx
 
+    from rota_sdk import webhooks
+
     if forward_to is None:
         return None
     if checked_url(forward_to) is None or "://" not in forward_to:
         fail(f"{forward_to!r} is not a URL such as http://localhost:3000/hook.", ExitCode.USAGE)
+    # As with the other variables, the empty one is not given.
     given = os.environ.get(VARIABLE)
     text = given or PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
     try:
-        base64.b64decode(text.removeprefix(PREFIX), validate=True)
+        webhooks.sign(b"", secret=text)
     except ValueError:
-        fail(f"{VARIABLE} is not base64 after {PREFIX}.", ExitCode.USAGE)
-    if given is None:
+        fail(f"{VARIABLE} is not base64 after {PREFIX}, or ends there.", ExitCode.USAGE)
+    if not given:
         print_note(f"Secret: {text}")
     print_note(f"Webhook ID: {WEBHOOK_ID}")
     account = session.client.me().account.id

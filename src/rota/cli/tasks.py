@@ -104,6 +104,9 @@ def create(
 
     Example: rota tasks create "New colleagues" --agent process-writer --input @notes.txt --follow
     """
+    if [text, description, output_schema].count("-") > 1:
+        # The second one would be empty.
+        raise typer.BadParameter("Only one option can read standard input (-).")
     about = {
         "name": name,
         "input": read_text(text),
