@@ -178,7 +178,26 @@ async def test_a_disabled_webhook_is_told_to_those_who_can_manage_webhooks(desk:
     assert await told(desk, office.owner, admin, member) == [False, True, False]
     [mail] = desk.mails(admin)
     assert mail["Subject"] == "Webhook disabled: Orders"
-    assert "A user disabled it." in text_of(mail)
+    assert "A user or a restore of the service disabled it." in text_of(mail)
+
+
+async def test_a_reason_that_the_next_release_writes_is_known(desk: Desk) -> None:
+    office = await office_of(desk)
+    admin = await office.join(role="admin")
+    await subscribe(admin)
+    made = await office.owner.post("/api/webhooks", {"url": "https://127.0.0.1/hook"})
+    path = f"/api/webhooks/{made.json()['webhook']['id']}"
+    paused = await office.owner.request("PATCH", path, json={"enabled": False})
+    assert paused.status_code == 200, paused.text
+    async with desk.service.owner() as connection:
+        await connection.execute(
+            "UPDATE webhooks SET disabled_reason = 'restored' WHERE account_id = $1",
+            office.account_id,
+        )
+    assert (await office.owner.get(path)).json()["webhook"]["disabledReason"] == "restored"
+    assert await told(desk, admin) == [True]
+    [mail] = desk.mails(admin)
+    assert "was restored from a backup" in text_of(mail)
 
 
 async def test_a_webhook_that_was_enabled_again_is_no_news(desk: Desk) -> None:

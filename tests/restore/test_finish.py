@@ -98,7 +98,7 @@ async def test_sessions_keys_and_settings_that_ended_stay_ended(
         disabled = {hooks[number]["id"] for number in (1, 2, 4)}
         assert {each["id"]: each["disabledReason"] for each in found} == {
             hooks[0]["id"]: None,
-            **dict.fromkeys(disabled, "restored"),
+            **dict.fromkeys(disabled, "paused"),
         }
         # Those who want to know are told.
         notices = await restored.owned("SELECT kind, subject FROM notices")

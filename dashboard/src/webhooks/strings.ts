@@ -24,7 +24,7 @@ export const strings = {
     string
   >,
   reasons: {
-    paused: 'A user disabled it.',
+    paused: 'A user or a restore of the service disabled it.',
     failing: 'Deliveries failed for three days.',
     gone: 'The endpoint responded with 410: it no longer accepts events.',
     member_removed: 'The user who set its URL left or can no longer manage webhooks.',

@@ -31,7 +31,7 @@ SHOWN = 10
 _MAX_NAME = 80
 _MAX_TEXT = 200
 _WHY_DISABLED: Mapping[DisabledReason, str] = {
-    "paused": "A user disabled it.",
+    "paused": "A user or a restore of the service disabled it.",
     "failing": "Deliveries failed for three days. Correct the endpoint and enable the webhook.",
     "gone": "The endpoint returned status 410. Enable the webhook if this was a mistake.",
     "member_removed": (

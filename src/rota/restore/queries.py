@@ -165,10 +165,11 @@ async def disable_webhooks(
     tx: AccountTransaction, kept: Sequence[UUID], hashes: Sequence[str], before: datetime
 ) -> list[UUID]:
     """Disables webhooks that were disabled, or have another URL, secret or other events by now."""
+    # The release before does not know the reason `restored`. The next release can write it here.
     return await _changed(
         tx,
         f"""
-        UPDATE webhooks SET enabled = false, disabled_reason = 'restored', disabled_at = now(),
+        UPDATE webhooks SET enabled = false, disabled_reason = 'paused', disabled_at = now(),
             revision = revision + 1, due_at = NULL, updated_at = now()
         WHERE account_id = $1 AND enabled AND created_at < $4 AND NOT EXISTS (
             SELECT FROM unnest($2::uuid[], $3::text[]) AS k (id, hash)

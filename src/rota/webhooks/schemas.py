@@ -41,7 +41,8 @@ WebhookDisabledReason = TypeAliasType(
     Annotated[
         model.DisabledReason,
         doc(
-            "`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: "
+            "`paused`: a user or a restore of the service disabled it. `failing`: deliveries "
+            "failed for three days. `gone`: "
             "the endpoint responded with 410. `member_removed`: the user who chose its URL "
             "left, or can no longer manage webhooks. `key_ended`: the API key that chose its URL "
             "was revoked or has expired. `restored`: the service was restored from a backup, and "

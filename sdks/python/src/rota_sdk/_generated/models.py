@@ -498,10 +498,11 @@ Variant: TypeAlias = Annotated[Literal["A", "B"], OpenEnum()]
 WebhookDisabledReason: TypeAlias = Annotated[
     Literal["paused", "failing", "gone", "member_removed", "key_ended", "restored"], OpenEnum()
 ]
-"""`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: the endpoint
-responded with 410. `member_removed`: the user who chose its URL left, or can no longer manage
-webhooks. `key_ended`: the API key that chose its URL was revoked or has expired. `restored`: the
-service was restored from a backup, and the webhook was changed or disabled after the backup.
+"""`paused`: a user or a restore of the service disabled it. `failing`: deliveries failed for three
+days. `gone`: the endpoint responded with 410. `member_removed`: the user who chose its URL left,
+or can no longer manage webhooks. `key_ended`: the API key that chose its URL was revoked or has
+expired. `restored`: the service was restored from a backup, and the webhook was changed or
+disabled after the backup.
 """
 
 WebhookState: TypeAlias = Annotated[Literal["active", "failing", "disabled"], OpenEnum()]
