@@ -15,6 +15,7 @@ import { pendingPayment } from './money/pending';
 import { reviewQuery } from './review/data';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, BrokenScreen, NotFound, NotFoundScreen } from './shell/Broken';
+import { keepOnlyFor } from './shell/kept';
 import { Shell } from './shell/Shell';
 import { screen } from './shell/screen';
 import { wasSignedIn } from './signin/renewal';
@@ -41,7 +42,9 @@ const texts =
 async function signedIn(href: string) {
   if (!wasSignedIn()) throw redirect({ to: '/signin', search: { next: href } });
   try {
-    return await queryClient.ensureQueryData(meQuery);
+    const me = await queryClient.ensureQueryData(meQuery);
+    keepOnlyFor(me.user.id);
+    return me;
   } catch (error) {
     if (!(error instanceof errors.AuthenticationError)) throw error;
     throw redirect({ to: '/signin', search: { next: href } });

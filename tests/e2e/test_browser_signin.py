@@ -89,3 +89,20 @@ async def test_a_session_that_ended_elsewhere_leads_to_sign_in_and_back(
     await tab.choose(person.subject)
     await expect(tab.heading("Agents", level=1)).to_be_visible()
     assert tab.path == "/agents"
+
+
+async def test_what_one_person_typed_is_not_shown_to_the_next_in_the_same_tab(
+    tab: Tab, office: Office
+) -> None:
+    one, two = await office.company(2, helpdesk="")
+    await tab.enter(one.subject, f"/{one.account}/new")
+    work = tab.page.get_by_label("What should be done?")
+    await work.fill("A confidential task.")
+    # No session, and no agent for the text.
+    tab.expect_error(r"status of 40[14]")
+    for subject, text in ((one.subject, "A confidential task."), (two.subject, "")):
+        await tab.context.clear_cookies()
+        await tab.page.reload()
+        await tab.leave_for_provider()
+        await tab.choose(subject)
+        await expect(work).to_have_value(text)

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { forgetKept, keep, kept } from './kept';
+import { forgetKept, keep, keepOnlyFor, kept } from './kept';
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -21,6 +21,18 @@ test('what was typed is kept in the tab until it is sent or the person signs out
   forgetKept();
   expect(kept('new-task.acct_1')).toBeNull();
   expect(sessionStorage.getItem('rota.paying')).toBe('something else');
+});
+
+test('what one person typed is not kept for another who signs in', () => {
+  keepOnlyFor('user_1');
+  keep('review.task_1', 'My words.');
+  keepOnlyFor('user_1');
+  expect(kept('review.task_1')).toBe('My words.');
+  keepOnlyFor('user_2');
+  expect(kept('review.task_1')).toBeNull();
+  keep('review.task_1', 'Other words.');
+  keepOnlyFor('user_2');
+  expect(kept('review.task_1')).toBe('Other words.');
 });
 
 test('what has no room in the storage is kept until the page goes, and the browser asks', () => {

@@ -1,8 +1,11 @@
 /**
  * What a person has typed and not sent yet. It outlives its screen, a reload, and the pages where
- * they pay or sign in. Only this tab has it, and signing out removes it.
+ * they pay or sign in. Only this tab has it. It is removed when the person signs out, or when
+ * another one signs in.
  */
 const PREFIX = 'rota.kept.';
+/** Who typed it. */
+const USER = 'rota.user';
 
 /** What the storage of the tab has no room for. The browser asks before it drops it. */
 const large = new Map<string, unknown>();
@@ -28,10 +31,17 @@ export function keep(name: string, value: unknown): void {
   else removeEventListener('beforeunload', warn);
 }
 
+/** A session can end without signing out, and another person can sign in next. */
+export function keepOnlyFor(user: string): void {
+  if (sessionStorage.getItem(USER) === user) return;
+  forgetKept();
+  sessionStorage.setItem(USER, user);
+}
+
 /** After signing out, the next person must not find it. */
 export function forgetKept(): void {
   const names = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
-  for (const key of names) sessionStorage.removeItem(key);
+  for (const key of [USER, ...names]) sessionStorage.removeItem(key);
   large.clear();
   removeEventListener('beforeunload', warn);
 }
