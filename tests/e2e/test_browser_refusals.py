@@ -112,7 +112,7 @@ async def test_a_call_of_a_server_that_was_disconnected_can_only_be_rejected(
         await disconnect(person)
         # An open review follows by itself.
         await expect(desk.button("Approve")).to_be_disabled()
-        await desk.sees("This tool server was disconnected. Reject the call")
+        await desk.sees("This tool server was disconnected, so the call cannot be approved.")
         await expect(desk.page.get_by_text("accept it first")).to_have_count(0)
         await picture(desk, "disconnected-1280")
         await phone.press("Approve")
@@ -121,7 +121,7 @@ async def test_a_call_of_a_server_that_was_disconnected_can_only_be_rejected(
         await expect(alert).to_be_in_viewport(ratio=1)
         await picture(phone, "disconnected-refused-390")
         await desk.go("")
-        await desk.sees("Tool server disconnected, reject the call")
+        await desk.sees("Tool server disconnected: it can only be rejected")
         await desk.press("Reject")
         await desk.press("Reject", inside=desk.dialog)
         await desk.says("Rejected. The task is cancelled.")

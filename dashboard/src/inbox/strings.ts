@@ -22,7 +22,7 @@ export const strings = {
   expired: 'Time is up',
   toolProblem: {
     changed: 'Tool definition changed, accept it first',
-    disconnected: 'Tool server disconnected, reject the call',
+    disconnected: 'Tool server disconnected: it can only be rejected',
   },
   approversOnly:
     'Only an approver can decide these. An owner or admin of the company can make you one.',

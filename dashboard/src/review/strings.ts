@@ -164,7 +164,8 @@ export const strings = {
   changedSince:
     'The server now offers this tool with a different definition. Review the change and accept it first.',
   serverDisconnected: 'Server disconnected',
-  disconnected: 'This tool server was disconnected. Reject the call, or reject and continue.',
+  disconnected:
+    'This tool server was disconnected, so the call cannot be approved. Reject it; the agent can continue without it.',
   showServer: 'Show the tool server',
   lookAtChange: 'Review the change',
   sentTo: 'Sent to',
@@ -238,10 +239,10 @@ export const strings = {
     title: 'A second person has to approve this',
     because: {
       created: 'You created this task, a task above it or the task that it was forked from.',
-      edited: 'You changed what waits here, or a task above it.',
-      retried: 'You retried this task or a task above it.',
+      edited: 'You changed what waits here, a task above it or one that it delegated.',
+      retried: 'You retried this task, a task above it or one that it delegated.',
       scheduled: 'You saved the schedule of this task.',
-      acceptedTool: 'You accepted the definition of the tool.',
+      acceptedTool: 'You accepted the definition of the tool, or connected or changed its server.',
       madeRule: 'You made a standing rule that a call of this task used.',
       answered: 'You answered a question of the agent.',
       instructed: 'You told the agent what to do instead.',
