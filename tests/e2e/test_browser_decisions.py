@@ -250,6 +250,13 @@ async def test_edits_stay_while_somebody_looks_at_something_else(tab: Tab, offic
     await expect(message).to_have_value("My own words.")
     await tab.is_live()
     await tab.sees("Steps that led here")
+    # To approve the proposal together with others would discard them.
+    await tab.press("Decide together")
+    await tab.press("Approve 2")
+    await expect(tab.dialog).to_contain_text("Approve 1 review?")
+    await expect(tab.dialog).to_contain_text("because you have edited it")
+    await expect(tab.dialog.get_by_role("listitem")).to_contain_text("T-4822")
+    await tab.press("Cancel", inside=tab.dialog)
     await tab.sign_out()
     kept = "Object.keys(sessionStorage).filter((key) => key.startsWith('rota.kept'))"
     assert await tab.page.evaluate(kept) == []

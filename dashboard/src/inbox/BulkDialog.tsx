@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { serversQuery } from '../api/queries';
 import { budgetLeft, fingerprint, toolProblem } from '../review/data';
+import { draftOf } from '../review/drafts';
 import { useSeen } from '../review/useSeen';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -53,7 +54,12 @@ export function BulkDialog({
     ? whole.filter((each) => toolProblem(each.review, servers) !== null)
     : [];
   const questions = approves ? whole.filter(asksSomething) : [];
-  const listed = whole.filter((each) => !changed.includes(each) && !questions.includes(each));
+  // Approving a proposal here would discard the edits of it.
+  const [edited] = useState(() =>
+    approves ? whole.filter((each) => !questions.includes(each) && draftOf(each.task.id)) : [],
+  );
+  const leftOut = new Set([...changed, ...questions, ...edited]);
+  const listed = whole.filter((each) => !leftOut.has(each));
   const chosen = listed.filter((each) => !dropped.has(each.task.id));
   const more = chosen.reduce((sum, each) => sum + (budgetLeft(each.task) ?? 0), 0);
   const choose = (id: string, yes: boolean) =>
@@ -124,6 +130,10 @@ export function BulkDialog({
       <LeftOut title={strings.leftOutLong} approvals={incomplete} />
       <LeftOut title={strings.leftOut} approvals={changed} />
       <LeftOut title={strings.leftOutQuestions} approvals={questions} />
+      <LeftOut
+        title={strings.leftOutEdited}
+        approvals={edited.filter((each) => !changed.includes(each))}
+      />
       <div ref={content} className="subject">
         <ol className="stack">
           {listed.map((each) => (

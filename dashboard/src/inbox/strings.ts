@@ -73,6 +73,7 @@ export const strings = {
   leftOut: 'Not approved here, because the tool changed or its server was disconnected:',
   leftOutLong: 'Not decided here, because it is too long for a list. Open it to decide:',
   leftOutQuestions: 'Not approved here, because it needs an answer:',
+  leftOutEdited: 'Not approved here, because you have edited it. Open it to approve your edits:',
   costs: (soFar: string, more: string | null) =>
     more === null ? `${soFar} so far` : `${soFar} so far, at most ${more} more`,
   rejectHint: 'All of these tasks are cancelled.',

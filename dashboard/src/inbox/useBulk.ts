@@ -4,6 +4,7 @@ import { useRef, useState } from 'react';
 import { newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { approve, reference, reject } from '../review/data';
+import { keepDraft } from '../review/drafts';
 import { strings } from './strings';
 
 const AT_ONCE = 4;
@@ -35,6 +36,7 @@ export function useBulk() {
       try {
         if (how === 'approve') await approve(task.id, shown, key);
         else await reject(task.id, { ...shown, reason: reason.trim() || null }, key);
+        keepDraft(task.id, null);
         return true;
       } catch (error) {
         return why(error);
