@@ -8,7 +8,9 @@ import pytest
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.runs.contracts import CALL_FINISHED, CallInput, NextStep
+from rota.runs.deadlines import Deadlines
 from rota.runs.run_context import FencedOut, History
+from rota.tasks import queries
 from rota.tasks.cancellation import BATCH
 from tests.runs.gated_run import CATALOG, GatedRun
 from tests.runs.runner import Runner, until
@@ -64,6 +66,21 @@ async def test_a_started_call_is_not_sent_after_the_cancellation(run: GatedRun, 
     with pytest.raises(FencedOut):
         await run.tool_caller.make(CallInput(late._run_input, 1, 1), started)
     assert run.client.made == []
+
+
+async def test_a_call_that_a_failure_holds_back_counts_as_not_started(run: GatedRun) -> None:
+    late, started = await with_a_started_call(run)
+    # As at its deadline.
+    async with run.parts.db.write(run.account_id) as tx:
+        task = await queries.find_for_change(tx, uuid_of({"id": run.task_id}))
+        assert task is not None
+        deadlines = Deadlines(run.context, run.loop)
+        await deadlines.fail(tx, task, "RUN_FAILED", "It failed.", reason="It failed.")
+    with pytest.raises(FencedOut):
+        await run.tool_caller.make(CallInput(late._run_input, 1, 1), started)
+    assert run.client.made == []
+    [call] = await run.tool_rows()
+    assert not call.may_have_effect
 
 
 async def test_no_model_is_asked_when_a_task_above_the_run_is_cancelled(run: GatedRun) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -210,9 +209,8 @@ class ToolCaller:
                     account_id, tool, call.arguments, call.key, before_send
                 )
         except FencedOut:
-            # The tool was not called. If the task has failed, a retry starts the call again.
-            with suppress(FencedOut):
-                await retry_database(lambda: self._reset(call_input, call))
+            # The tool was not called.
+            await retry_database(lambda: self._undo_after_failure(call_input, call))
             raise
         except ToolUnavailable:
             await reset()
@@ -295,6 +293,18 @@ class ToolCaller:
         async with self._context.locked(call_input.run) as (tx, task):
             if task is not None and call.is_current(row := await _row(tx, task, call_input)):
                 await tool_steps.undo_start(tx, task.id, row)
+
+    async def _undo_after_failure(self, call_input: CallInput, call: "Started") -> None:
+        """If the run has failed, a retry can start the call again, because it was not sent."""
+        run_input = call_input.run
+        account_id, task_id = ids_of(run_input)
+        async with self._context.db.write(account_id) as tx:
+            task = await queries.find_for_change(tx, task_id)
+            if task is None or (task.run, task.status) != (run_input.run, "FAILED"):
+                return
+            if call.is_current(row := await _row(tx, task, call_input)):
+                await tool_steps.undo_start(tx, task.id, row)
+                tx.record("run.advanced", {"run": run_input.run}, run_input.task_id)
 
     async def _ask_again(
         self, call_input: CallInput, call: "Started", tool: Tool, reason: str, *, maybe_made: bool
