@@ -254,7 +254,7 @@ OBJECTIVES_BOARD = Board(
         *(
             Panel(
                 f"{objective.name} (objective {objective.target:g} %)",
-                ((f'1 - rota:slo:ratio_rate3d{{slo="{objective.name}"}}', "good in 3 days"),),
+                ((f'1 - max(rota:slo:ratio_rate3d{{slo="{objective.name}"}})', "good in 3 days"),),
                 "percentunit",
                 kind="stat",
                 width=6,
@@ -266,13 +266,13 @@ OBJECTIVES_BOARD = Board(
                 f"{objective.name}: how fast the budget burns",
                 tuple(
                     (
-                        f'rota:slo:ratio_rate{window}{{slo="{objective.name}"}} / '
+                        f'max(rota:slo:ratio_rate{window}{{slo="{objective.name}"}}) / '
                         + objective.budget,
                         window,
                     )
                     for window in ("5m", "1h", "6h", "3d")
                 ),
-                description="At 1, the budget lasts exactly 30 days.",
+                description="At 1, the budget lasts exactly 30 days. Shows the worst cell.",
                 width=12,
                 limit=1,
             )

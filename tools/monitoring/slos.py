@@ -53,9 +53,10 @@ OBJECTIVES = (
         "api-availability-burn",
         99.9,
         "requests fail with a 5xx status",
-        total=f"sum(rate(rota_http_requests_total{{{CLIENT_REQUESTS}}}[WINDOW]))",
+        total=f"sum by (cell) (rate(rota_http_requests_total{{{CLIENT_REQUESTS}}}[WINDOW]))",
         bad=(
-            f'sum(rate(rota_http_requests_total{{{CLIENT_REQUESTS}, status=~"5.."}}[WINDOW])'
+            "sum by (cell)"
+            f' (rate(rota_http_requests_total{{{CLIENT_REQUESTS}, status=~"5.."}}[WINDOW])'
             f" unless rate(rota_http_requests_total{{{TOOL_SERVER_FAILURES}}}[WINDOW]))"
         ),
     ),
@@ -65,10 +66,11 @@ OBJECTIVES = (
         "api-latency-burn",
         99,
         "requests take longer than 0.5 s",
-        total=f"sum(rate(rota_http_request_seconds_count{{{SHORT_REQUESTS}}}[WINDOW]))",
+        total=f"sum by (cell) (rate(rota_http_request_seconds_count{{{SHORT_REQUESTS}}}[WINDOW]))",
         bad=(
-            f"sum(rate(rota_http_request_seconds_count{{{SHORT_REQUESTS}}}[WINDOW]))"
-            f' - sum(rate(rota_http_request_seconds_bucket{{{SHORT_REQUESTS}, le="0.5"}}[WINDOW]))'
+            f"sum by (cell) (rate(rota_http_request_seconds_count{{{SHORT_REQUESTS}}}[WINDOW]))"
+            " - sum by (cell)"
+            f' (rate(rota_http_request_seconds_bucket{{{SHORT_REQUESTS}, le="0.5"}}[WINDOW]))'
         ),
     ),
     Objective(
@@ -77,10 +79,10 @@ OBJECTIVES = (
         "run-start-burn",
         99,
         "runs wait longer than 15 s before they start",
-        total="sum(rate(rota_run_queue_seconds_count[WINDOW]))",
+        total="sum by (cell) (rate(rota_run_queue_seconds_count[WINDOW]))",
         bad=(
-            "sum(rate(rota_run_queue_seconds_count[WINDOW]))"
-            ' - sum(rate(rota_run_queue_seconds_bucket{le="15.0"}[WINDOW]))'
+            "sum by (cell) (rate(rota_run_queue_seconds_count[WINDOW]))"
+            ' - sum by (cell) (rate(rota_run_queue_seconds_bucket{le="15.0"}[WINDOW]))'
         ),
     ),
     Objective(
@@ -89,8 +91,8 @@ OBJECTIVES = (
         "run-success-burn",
         99.5,
         "runs fail for a reason that the operator can fix",
-        total='sum(rate(rota_runs_ended_total{status=~"COMPLETED|FAILED"}[WINDOW]))',
-        bad=f"sum(rate(rota_run_failures_total{{{OPERATOR_CODES}}}[WINDOW]))",
+        total='sum by (cell) (rate(rota_runs_ended_total{status=~"COMPLETED|FAILED"}[WINDOW]))',
+        bad=f"sum by (cell) (rate(rota_run_failures_total{{{OPERATOR_CODES}}}[WINDOW]))",
     ),
 )
 
@@ -145,7 +147,8 @@ def _alert(
         f"        for: {held}",
         f"        labels: {{ severity: {severity} }}",
         "        annotations:",
-        f"          summary: Too many {objective.says} (objective {objective.target:g} %)",
+        f"          summary: 'Too many {objective.says} (objective {objective.target:g} %)"
+        "{{ with $labels.cell }} in {{ . }}{{ end }}'",
         "          description: >-",
         "            {{ $value | humanizePercentage }} of them in the long window.",
         f"          runbook_url: docs/runbooks/{objective.runbook}.md",
