@@ -123,7 +123,7 @@ class HealthChecks:
 
     @asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
-        """Keeps the metric of the checks up to date, also if nobody asks for the readiness."""
+        """Keeps the metric of the checks up to date, even if nobody asks for the readiness."""
         measuring = asyncio.create_task(self._measure())
         try:
             yield

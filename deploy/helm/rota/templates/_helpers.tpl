@@ -1,6 +1,6 @@
 {{- define "rota.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 42 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-%s" (.Release.Name | trunc 37 | trimSuffix "-") .Chart.Name }}{{ end }}
 {{- end }}
 
 {{/* Labels of everything. Call with (dict "root" $ "component" "serve"). */}}
