@@ -24,7 +24,7 @@ export default defineConfig({
           groups: [
             {
               name: 'shared',
-              test: /@tanstack[\\/](react-)?query.*utation|src[\\/](ui[\\/](?!Markdown|RunTable|Tabs|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp|ListScreen)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|sharedStrings))/,
+              test: /@tanstack[\\/](react-)?query.*utation|src[\\/](ui[\\/](?!Markdown|RunTable|Tabs|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp|ListScreen)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|bulk|useBulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|sharedStrings))/,
             },
             { name: 'review', test: /src[\\/]review[\\/]/ },
           ],

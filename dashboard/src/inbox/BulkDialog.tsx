@@ -12,6 +12,7 @@ import { usd } from '../ui/format';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { asksSomething, BulkItem } from './BulkItem';
+import { bulkStrings } from './bulkStrings';
 import { decisionWords } from './groups';
 import { strings } from './strings';
 import { useBulk } from './useBulk';
@@ -86,8 +87,8 @@ export function BulkDialog({
       actions={
         <div className="row bulk-foot">
           <span className="small soft" role="status">
-            {running && strings.progress(results.size, chosen.length)}
-            {finished && strings.result(results.size - failed, failed)}
+            {running && bulkStrings.progress(results.size, chosen.length)}
+            {finished && bulkStrings.result(results.size - failed, failed)}
             {!started.current && !seen && (
               <button type="button" className="undo read-on" onClick={readOn}>
                 {words.read}
@@ -96,7 +97,7 @@ export function BulkDialog({
             {!started.current && seen && approves && more > 0 && strings.atMostMore(usd(more))}
           </span>
           <Button className="push" onClick={close} disabled={running}>
-            {finished ? strings.close : strings.cancel}
+            {finished ? bulkStrings.close : bulkStrings.cancel}
           </Button>
           {!finished && (
             <Button
@@ -113,8 +114,12 @@ export function BulkDialog({
     >
       {how === 'reject' && (
         <>
-          <p className="soft">{strings.rejectHint}</p>
-          <Field label={strings.reason} kind={strings.optional} hint={strings.reasonHint}>
+          <p className="soft">{bulkStrings.rejectHint}</p>
+          <Field
+            label={bulkStrings.reason}
+            kind={bulkStrings.optional}
+            hint={bulkStrings.reasonHint}
+          >
             {(control) => (
               <TextArea
                 {...control}
@@ -127,11 +132,11 @@ export function BulkDialog({
           </Field>
         </>
       )}
-      <LeftOut title={strings.leftOutLong} approvals={incomplete} />
-      <LeftOut title={strings.leftOut} approvals={changed} />
-      <LeftOut title={strings.leftOutQuestions} approvals={questions} />
+      <LeftOut title={bulkStrings.leftOutLong} approvals={incomplete} />
+      <LeftOut title={bulkStrings.leftOut} approvals={changed} />
+      <LeftOut title={bulkStrings.leftOutQuestions} approvals={questions} />
       <LeftOut
-        title={strings.leftOutEdited}
+        title={bulkStrings.leftOutEdited}
         approvals={edited.filter((each) => !changed.includes(each))}
       />
       <div ref={content} className="subject">

@@ -11,7 +11,7 @@ import { cents, usd } from '../ui/format';
 import { LazyMarkdown } from '../ui/LazyMarkdown';
 import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
-import { strings } from './strings';
+import { bulkStrings } from './bulkStrings';
 import type { Result } from './useBulk';
 
 function Texts({ rows }: { rows: [string, string | null | undefined][] }) {
@@ -21,7 +21,7 @@ function Texts({ rows }: { rows: [string, string | null | undefined][] }) {
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            {text ? <SafeText>{text}</SafeText> : <span className="faint">{strings.none}</span>}
+            {text ? <SafeText>{text}</SafeText> : <span className="faint">{bulkStrings.none}</span>}
           </dd>
         </div>
       ))}
@@ -41,7 +41,7 @@ function Call({ item, named }: { item: ReviewItem; named: boolean }) {
       {fields.length ? (
         <Values fields={fields} />
       ) : (
-        <p className="small soft">{strings.noArguments}</p>
+        <p className="small soft">{bulkStrings.noArguments}</p>
       )}
     </>
   );
@@ -95,7 +95,7 @@ function Outcome({ result, done }: { result: Result | undefined; done: string })
   return (
     <p className={result === true ? 'status is-done' : 'status is-failed'}>
       <Shape shape={result === true ? 'done' : 'failed'} />
-      {result === true ? done : strings.failed}
+      {result === true ? done : bulkStrings.failed}
       {result !== true && <span className="bulk-why">{result}</span>}
     </p>
   );
@@ -124,7 +124,7 @@ export function BulkItem({
   const { task, review } = approval;
   const summary = review.summary ?? task.name;
   const more = budgetLeft(task);
-  const cost = strings.costs(usd(task.usage.costUsd), more === null ? null : usd(more));
+  const cost = bulkStrings.costs(usd(task.usage.costUsd), more === null ? null : usd(more));
   return (
     <li className="card card-pad-s stack bulk-item" data-left={!chosen || undefined}>
       <Check

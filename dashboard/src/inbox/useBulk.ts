@@ -5,7 +5,7 @@ import { newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { approve, reference, reject } from '../review/data';
 import { keepDraft } from '../review/drafts';
-import { strings } from './strings';
+import { bulkStrings } from './bulkStrings';
 
 const AT_ONCE = 4;
 
@@ -13,7 +13,7 @@ const AT_ONCE = 4;
 export type Result = true | string;
 
 function why(error: unknown): string {
-  if (error instanceof StaleReviewError) return strings.changed;
+  if (error instanceof StaleReviewError) return bulkStrings.changed;
   return error instanceof Error ? error.message : String(error);
 }
 
