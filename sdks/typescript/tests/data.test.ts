@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { errors } from '../src/index.ts';
-import { refusal, stub } from './stub.ts';
+import { refusal, settled, stub } from './stub.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -38,17 +38,6 @@ async function text(pieces: AsyncIterable<Uint8Array>): Promise<string> {
   let found = '';
   for await (const piece of pieces) found += new TextDecoder().decode(piece);
   return found;
-}
-
-/** The outcome of a call whose waits pass at once. */
-async function settled<T>(call: Promise<T>): Promise<T> {
-  let done = false;
-  const end = () => {
-    done = true;
-  };
-  call.then(end, end);
-  while (!done) await vi.advanceTimersByTimeAsync(1_000);
-  return call;
 }
 
 test('an export arrives in pieces and can take longer than the timeout of a request', async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { errors, type Rota } from '../src/index.ts';
 import { delayMs, LONGEST_WAIT_MS } from '../src/retries.ts';
-import { answer, cut, type Outcome, refusal, stub } from './stub.ts';
+import { answer, cut, type Outcome, refusal, settled, stub } from './stub.ts';
 
 const TASK = { task: { id: 'task_1' } };
 const IN_PROGRESS =
@@ -13,17 +13,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
-
-/** The outcome of a call whose waits pass at once. */
-async function settled<T>(call: Promise<T>): Promise<T> {
-  let done = false;
-  const end = () => {
-    done = true;
-  };
-  call.then(end, end);
-  while (!done) await vi.advanceTimersByTimeAsync(1_000);
-  return call;
-}
 
 test.each<[string, Outcome]>([
   ['a rate limit', refusal(429, 'RATE_LIMIT_EXCEEDED', { 'Retry-After': '3' })],

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { errors, type TaskEvent } from '../src/index.ts';
-import { answer, cut, eventText, type Outcome, refusal, stream, stub } from './stub.ts';
+import { answer, cut, eventText, type Outcome, refusal, settled, stream, stub } from './stub.ts';
 
 const first = eventText(1, 'task.created', { status: 'RUNNING' });
 const second = eventText(2, 'task.updated', {});
@@ -11,17 +11,6 @@ async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
   const found = [];
   for await (const event of events) found.push(event);
   return found;
-}
-
-/** The outcome of a call whose waits pass at once. */
-async function passed<T>(call: Promise<T>): Promise<T> {
-  let done = false;
-  const end = () => {
-    done = true;
-  };
-  call.then(end, end);
-  while (!done) await vi.advanceTimersByTimeAsync(1_000);
-  return call;
 }
 
 /** A stream that sends this and stays open until it is aborted. */
@@ -147,18 +136,18 @@ test('an outage of a minute is survived from the start, and a longer one is an e
         number % 2 ? refusal(503, 'SERVICE_UNAVAILABLE') : cut('ECONNREFUSED'),
       );
     const short = stub(...outage(12), stream([first, last]));
-    expect(sequences(await passed(all(short.client().tasks.follow('t'))))).toEqual([1, 3]);
+    expect(sequences(await settled(all(short.client().tasks.follow('t'))))).toEqual([1, 3]);
     const before = performance.now();
     const long = stub(...outage(30));
-    await expect(passed(all(long.client().tasks.follow('t')))).rejects.toThrow(errors.RotaError);
+    await expect(settled(all(long.client().tasks.follow('t')))).rejects.toThrow(errors.RotaError);
     expect(performance.now() - before).toBeGreaterThan(60_000);
     expect(long.sent).toHaveLength(21);
     const account = stub(...outage(12), answer({ events: [], lastSequence: 1 }), stream([last]));
     const events = account.client().events.follow()[Symbol.asyncIterator]();
-    expect((await passed(events.next())).value).toMatchObject({ sequence: 3 });
+    expect((await settled(events.next())).value).toMatchObject({ sequence: 3 });
     // Too many streams at once.
     const full = stub(...[1, 2, 3].map(() => refusal(429, 'RATE_LIMITED')));
-    await expect(passed(all(full.client().tasks.follow('t')))).rejects.toThrow(
+    await expect(settled(all(full.client().tasks.follow('t')))).rejects.toThrow(
       errors.TooManyAtOnceError,
     );
   } finally {
@@ -172,12 +161,12 @@ test('waiting for a task survives an outage, and ends in time', async () => {
     const outage = Array.from({ length: 12 }, () => cut('ECONNREFUSED'));
     const ended = answer({ task: { status: 'COMPLETED' } });
     const short = stub(running(), ...outage, ended);
-    expect((await passed(short.client().tasks.wait('t'))).status).toBe('COMPLETED');
+    expect((await settled(short.client().tasks.wait('t'))).status).toBe('COMPLETED');
     const missing = stub(refusal(404, 'NOT_FOUND'));
     await expect(missing.client().tasks.wait('t')).rejects.toThrow(errors.NotFoundError);
     const before = performance.now();
     const silent = stub(running(), 'never').client();
-    const error = await passed(silent.tasks.wait('t', { timeoutMs: 3_000 }).catch((each) => each));
+    const error = await settled(silent.tasks.wait('t', { timeoutMs: 3_000 }).catch((each) => each));
     expect(error).toBeInstanceOf(errors.WaitTimeoutError);
     expect(error.message).toContain('is RUNNING after 3000 ms');
     expect(performance.now() - before).toBeLessThan(5_000);
@@ -227,7 +216,7 @@ test('a slow caller does not end the stream, and silence does', async () => {
     const next = events.next();
     await vi.advanceTimersByTimeAsync(41_000);
     expect(sent[0]?.init.signal?.aborted).toBe(true);
-    expect((await passed(next)).value).toMatchObject({ sequence: 3 });
+    expect((await settled(next)).value).toMatchObject({ sequence: 3 });
   } finally {
     vi.useRealTimers();
   }

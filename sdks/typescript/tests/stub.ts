@@ -1,4 +1,5 @@
 /** A service that answers with one outcome after the other. */
+import { vi } from 'vitest';
 import { errors, Rota, type RotaOptions } from '../src/index.ts';
 
 /** `never`: no response until the request is ended. */
@@ -62,3 +63,14 @@ export function stream(pieces: string[], end: 'close' | 'break' = 'close'): Resp
 
 export const eventText = (sequence: number, type: string, data: object = {}): string =>
   `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, data })}\n\n`;
+
+/** The outcome of a call whose waits pass at once. */
+export async function settled<T>(call: Promise<T>): Promise<T> {
+  let done = false;
+  const end = () => {
+    done = true;
+  };
+  call.then(end, end);
+  while (!done) await vi.advanceTimersByTimeAsync(1_000);
+  return call;
+}
