@@ -27,6 +27,7 @@ from rota.platform import cell
 from rota.platform.cache import ExpiringCache, RecentCalls, SharedCalls
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import AuthenticationFailed
+from rota.platform.membership import MembershipEnded
 
 CACHE_S = 0.5
 
@@ -82,6 +83,16 @@ class Authenticator:
                 raise KeyOfAnotherAccount(caller)
             return caller
         return await self._by_session(token, selection, since)
+
+    async def authenticate_again(
+        self, caller: Caller, authorization: str | None, selection: str | None
+    ) -> Caller:
+        """The caller of a request that still runs, as the credential says now."""
+        found = await self.authenticate(authorization, selection)
+        # `X-Service-Account: company` can select another company after a removal.
+        if found.account_id != caller.account_id:
+            raise MembershipEnded
+        return found
 
     def forget_session(self, user_id: UUID, session_id: UUID) -> None:
         """Refuses an ended session immediately, also in requests that look it up now."""
