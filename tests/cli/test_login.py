@@ -247,15 +247,8 @@ async def test_a_refused_credential_is_named_by_where_it_comes_from(
     assert error["requestId"]
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["http://login.example/authorize", "file:///etc/passwd", "javascript:alert(1)"]
-)
-def test_an_authorization_endpoint_that_is_not_encrypted_is_not_opened(
-    endpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    issuer = models.Issuer(
+def issuer_at(endpoint: str) -> models.Issuer:
+    return models.Issuer(
         issuer="https://login.example",
         name="Example",
         client_id="web",
@@ -263,8 +256,51 @@ def test_an_authorization_endpoint_that_is_not_encrypted_is_not_opened(
         cli_redirect_uri=None,
         authorization_endpoint=endpoint,
     )
+
+
+def test_a_provider_under_localhost_is_opened_without_encryption(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The provider of Compose: browsers resolve its name to this machine."""
+    opened: list[str] = []
+
+    def refuse(address: str) -> bool:
+        opened.append(address)
+        query = parse_qs(urlsplit(address).query)
+        answer = {"state": query["state"][0], "error": "access_denied"}
+        threading.Thread(
+            target=httpx.get, args=(query["redirect_uri"][0],), kwargs={"params": answer}
+        ).start()
+        return True
+
+    monkeypatch.setattr("webbrowser.open", refuse)
+    endpoint = "http://idp.localhost:5556/dex/auth"
+    with (
+        Rota(base_url="http://127.0.0.1:1") as client,
+        pytest.raises(SignInRefused, match="access_denied"),
+    ):
+        login._by_browser(client, issuer_at(endpoint), opens=True)
+    assert opened[0].startswith(f"{endpoint}?")
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://login.example/authorize",
+        "http://localhost.example/authorize",
+        "http://idp.localhost:80@login.example/authorize",
+        "ftp://idp.localhost/authorize",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+    ],
+)
+def test_an_authorization_endpoint_that_is_not_encrypted_is_not_opened(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
     with Rota(base_url="http://127.0.0.1:1") as client, pytest.raises(typer.Exit):
-        login._by_browser(client, issuer, opens=True)
+        login._by_browser(client, issuer_at(endpoint), opens=True)
     refused = f"{endpoint} is not encrypted, so it is not used to sign in.\n"
     assert (opened, capsys.readouterr().err) == ([], refused)
 

@@ -94,7 +94,12 @@ def test_the_identity_provider_and_rota_agree_on_each_other() -> None:
     [issuer] = json.loads(created("ROTA_OIDC_ISSUERS"))
     [client] = dex["staticClients"]
     assert (dex["issuer"], client["id"]) == (issuer["issuer"], issuer["clientId"])
-    assert client["redirectURIs"] == [f"{created('ROTA_PUBLIC_URL')}/signin/callback"]
+    assert client["redirectURIs"] == [
+        f"{created('ROTA_PUBLIC_URL')}/signin/callback",
+        # The dashboard's address may also be written like this.
+        "http://127.0.0.1:8080/signin/callback",
+        issuer["cliRedirectUri"],
+    ]
 
 
 def test_prometheus_asks_the_ports_that_serve_metrics() -> None:

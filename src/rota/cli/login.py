@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 import secrets
 import sys
 import webbrowser
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 PANEL = "Sign in"
 TIMEOUT_S = 300.0
+# Browsers resolve every name under localhost to this machine. The identity provider in Compose has
+# such a name.
+_LOCAL_NAME = re.compile(r"http://[a-z0-9.-]+\.localhost(:[0-9]+)?/")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -164,7 +168,8 @@ def _by_browser(client: "Rota", issuer: "Issuer", *, opens: bool) -> str:
 
     if issuer.authorization_endpoint is None:
         fail(f"The service cannot reach {issuer.issuer}. Try again later.")
-    if not is_protected(issuer.authorization_endpoint):
+    is_local = _LOCAL_NAME.match(issuer.authorization_endpoint)
+    if not is_local and not is_protected(issuer.authorization_endpoint):
         fail(f"{issuer.authorization_endpoint} is not encrypted, so it is not used to sign in.")
     verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
     digest = hashlib.sha256(verifier.encode()).digest()
