@@ -1,4 +1,4 @@
-"""The operator command that syncs the catalog."""
+"""The operator commands that check agent files and sync the catalog with them."""
 
 import asyncio
 import json
@@ -13,7 +13,17 @@ from rich.console import Console
 from rich.table import Table
 
 from rota.agents.files import CatalogInvalid, catalog_folder
-from rota.agents.sync import Change, Report, UnconfirmedRetirement, sync
+from rota.agents.sync import Change, Report, UnconfirmedRetirement, checked, sync
+
+
+def check_command(folder: Path) -> None:
+    """Checks the files as a sync does, without a database. Exits with 1 if one is invalid."""
+    try:
+        found = asyncio.run(checked(folder))
+    except CatalogInvalid as invalid:
+        _print_problems(invalid)
+        _fail(f"Fix {_counted(len(invalid.problems), 'problem')}.")
+    typer.echo(f"{_counted(len(found), 'agent')} checked: no problems.")
 
 
 def sync_command(
@@ -55,14 +65,18 @@ def _sync(
     try:
         return asyncio.run(work)
     except CatalogInvalid as invalid:
-        for problem in invalid.problems:
-            typer.echo(str(problem), err=True)
+        _print_problems(invalid)
         _fail(f"Nothing was changed. Fix {_counted(len(invalid.problems), 'problem')} first.")
     except UnconfirmedRetirement:
         _fail(
             "The catalog changed in the meantime, so these changes were not applied. Run "
             "the command again."
         )
+
+
+def _print_problems(invalid: CatalogInvalid) -> None:
+    for problem in invalid.problems:
+        typer.echo(str(problem), err=True)
 
 
 def _confirm(number: int) -> None:

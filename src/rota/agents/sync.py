@@ -58,9 +58,7 @@ async def sync(
     is invalid, raises CatalogInvalid and changes nothing. With `add_only`, agents without a file
     stay. With `may_retire`, no others are retired: UnconfirmedRetirement, and nothing changes.
     """
-    files = await asyncio.to_thread(read_files, folder)
-    await check_catalog(files)
-    definitions = [file.definition for file in files]
+    definitions = await checked(folder)
     async with (
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
@@ -71,6 +69,13 @@ async def sync(
         if not dry_run:
             await record(connection, "agents.synced", report.names())
         return report
+
+
+async def checked(folder: Path) -> list[Definition]:
+    """The agents of the folder. Raises CatalogInvalid with all problems."""
+    files = await asyncio.to_thread(read_files, folder)
+    await check_catalog(files)
+    return [file.definition for file in files]
 
 
 async def _apply(

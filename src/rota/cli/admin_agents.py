@@ -16,7 +16,7 @@ from rota.cli.runtime import (
 
 commands = typer.Typer(
     no_args_is_help=True,
-    help="Load the catalog of agents, and compare versions.",
+    help="Check and load the catalog of agents, and compare versions.",
     callback=act_as_operator,
 )
 
@@ -52,6 +52,21 @@ def sync(
     url = owner_url(operator_settings())
     with exit_on_error():
         sync_command(url, folder, dry_run=dry_run, add_only=add_only, yes=yes, as_json=as_json)
+
+
+@commands.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="The folder with the agent files.")],
+) -> None:
+    """Check agent files without a database, for example in CI.
+
+    The command prints every problem, and exits with 1 if there is one.
+
+    Example: rota admin agents check agents/
+    """
+    from rota.agents.commands import check_command
+
+    check_command(folder)
 
 
 @commands.command()
