@@ -59,7 +59,7 @@ async def test_every_example_works(shop: Shop) -> None:
     balance, settings, top_up, holds, forecast, usage, transactions, filtered, verify = examples
     person = await newcomer(shop.service, tier="standard")
     variables = {
-        "ROTA": f"http://127.0.0.1:{shop.service.settings.port}",
+        "BASE": f"http://127.0.0.1:{shop.service.settings.port}",
         "TOKEN": person.token,
         "ROTA_DATABASE_URL": shop.service.database_url,
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",

@@ -33,7 +33,7 @@ async def test_every_example_works(person: Person, peer: Peer) -> None:
         r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
     )
     variables = {
-        "ROTA": f"http://127.0.0.1:{person.service.settings.port}",
+        "BASE": f"http://127.0.0.1:{person.service.settings.port}",
         "TOKEN": person.token,
         "SERVER_URL": peer.url,
     }

@@ -99,7 +99,7 @@ async def test_the_examples_work(a: World) -> None:
             "pipefail",
             "-c",
             block,
-            env=os.environ | {"ROTA": f"http://127.0.0.1:{port}", "TOKEN": person.token},
+            env=os.environ | {"BASE": f"http://127.0.0.1:{port}", "TOKEN": person.token},
             stdout=asyncio.subprocess.PIPE,
         )
         out, _ = await shell.communicate()
