@@ -141,7 +141,7 @@ bench: setup  ## Measure against bare code and other engines, fairness, latency,
 	    hostile_bench credits_bench webhooks_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
-# 30 million tasks need about 15 GB of disk. SIZE_DATA keeps them for the next time.
+# 30 million tasks without texts and events need about 15 GB of disk. SIZE_DATA keeps them for the next time.
 SIZE_DATA ?= dist/scale
 scale: setup  ## Measure what a task costs each part, with more processes, rows and connections; slow
 	failed=0; for part in costs model_check processes temporal_bench bursts pooled; do \
