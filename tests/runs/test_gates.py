@@ -8,6 +8,7 @@ import pytest
 
 from rota.runs.call_texts import GONE
 from rota.runs.transcript import EDITED_CALL
+from rota.tasks.model import Actor, Credential, ReviewAnswer, ReviewItem
 from tests.assertions import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
@@ -141,6 +142,39 @@ async def test_a_review_shows_exactly_the_documented_fields(
         "reason", "items",
     }  # fmt: skip
     await runner.until(person, task, "COMPLETED")
+
+
+async def test_reviews_are_stored_with_the_fields_of_their_types(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    send = await scripted.script(calls(("desk__send", {"ref": "stored"})), says("Done."))
+    answer = await scripted.script(says("A draft."))
+    for agent, script, gate, edited in (
+        ("careful", send, "tool", {"ref": "stored again"}),
+        ("editor", answer, "output", {"output": "A text."}),
+    ):
+        task = await runner.begin(person, agent, script)
+        [item] = (await runner.waiting(person, task, gate))["items"]
+        await runner.approve(person, task, {"id": item["id"], "arguments": edited})
+        await runner.until(person, task, "COMPLETED")
+    async with runner.service.owner() as connection:
+        rows = await connection.fetch(
+            "SELECT items::text, answers::text, decided_with::text FROM reviews"
+            " WHERE account_id = $1",
+            person.user_id,
+        )
+    assert len(rows) == 2
+    for row in rows:
+        [item], [recent], credential = (json.loads(text) for text in row)
+        shapes: list[tuple[Any, Any]] = [
+            (item, ReviewItem),
+            (item["decidedBy"], Actor),
+            (recent, ReviewAnswer),
+            (recent["by"], Actor),
+            (credential, Credential),
+        ]
+        for stored, shape in shapes:
+            assert shape.__required_keys__ <= stored.keys() <= shape.__annotations__.keys()
 
 
 async def test_items_can_be_approved_and_edited_separately_and_exactly_those_calls_are_made(

@@ -19,7 +19,7 @@ from rota.platform.canonical import canonical_json, digest
 from rota.platform.ids import from_wire, to_wire
 from rota.platform.signatures import NotSigned, verified
 from rota.runs.steps import Step
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Actor, Review, Task
 
 KIND = "rota-receipt"
 VERSION = 1
@@ -70,7 +70,7 @@ def _time(moment: datetime | None) -> str | None:
 
 
 def _decision(review: Review) -> dict[str, Any]:
-    by = review.decided_with or {}
+    by = review.decided_with
     return {
         "number": review.number,
         "run": review.run,
@@ -80,17 +80,17 @@ def _decision(review: Review) -> dict[str, Any]:
         "requestedAt": clock.to_wire(review.requested_at),
         "decidedAt": _time(review.decided_at),
         "decidedBy": to_wire("user", review.decided_by) if review.decided_by else None,
-        "via": by.get("via"),
-        "keyId": by.get("keyId"),
-        "ruleId": by.get("ruleId"),
+        "via": by["via"] if by else None,
+        "keyId": by["keyId"] if by else None,
+        "ruleId": by.get("ruleId") if by else None,
         # Of what the person saw and decided about.
         "digest": review.digest,
         "items": [
             {
-                "id": item.get("id"),
-                "decision": item.get("decision"),
+                "id": item["id"],
+                "decision": item["decision"],
                 "edited": bool(item.get("edited")),
-                "decidedBy": _actor(item.get("decidedBy")),
+                "decidedBy": _actor(item["decidedBy"]),
                 "editedBy": _actor(item.get("editedBy")),
             }
             for item in review.items
@@ -98,12 +98,12 @@ def _decision(review: Review) -> dict[str, Any]:
     }
 
 
-def _actor(by: Mapping[str, Any] | str | None) -> dict[str, Any] | None:
+def _actor(by: Actor | str | None) -> dict[str, Any] | None:
     """The user and the credential or rule, without the name. An earlier version stored only the
     user."""
     if by is None:
         return None
-    stored = {"userId": by} if isinstance(by, str) else by
+    stored: Mapping[str, object] = {"userId": by} if isinstance(by, str) else by
     return {name: stored.get(name) for name in ("userId", "via", "keyId", "ruleId")}
 
 

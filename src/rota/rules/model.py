@@ -7,6 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from rota.platform import ids, json
+from rota.tasks.model import Actor, Credential
 
 # The conditions of all rules in force of an account, as JSON. Older accounts can have more: of one
 # tool and agent, only this much is read, because a worker reads it for each call.
@@ -45,15 +46,19 @@ class Rule:
         return found
 
     @property
-    def decider(self) -> dict[str, Any]:
-        """Who decides about a call of the rule, as reviews show it."""
+    def credential(self) -> Credential:
+        """With what a call of the rule is decided, as reviews store it."""
         return {
-            "userId": ids.to_wire("user", self.created_by),
             "name": self.created_by_name,
             "via": "rule",
             "keyId": None,
             "ruleId": ids.to_wire("rule", self.id),
         }
+
+    @property
+    def decider(self) -> Actor:
+        """Who decides about a call of the rule, as reviews store it."""
+        return {**self.credential, "userId": ids.to_wire("user", self.created_by)}
 
 
 @dataclass(frozen=True, slots=True)

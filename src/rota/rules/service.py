@@ -42,11 +42,10 @@ CREATED = Counter("rota_rules_created_total", "Standing rules that were made.")
 
 @dataclass(frozen=True, slots=True)
 class _Reviewed:
-    """A call in a review: what it was bound to."""
+    """A call in a review: what it was bound to. None: unknown, in an item of an earlier version."""
 
-    server_revision: int
-    definition_hash: str
-    # None: unknown.
+    server_revision: int | None
+    definition_hash: str | None
     agent_version: int | None
 
 
@@ -184,17 +183,18 @@ async def _reviewed_subject(
     if review is None:
         raise InvalidRule("fromReview.itemId", "is not an item of a review of the task")
     item = next(item for item in review.items if item["id"] == call.item_id)
-    if task.agent is None or item.get("serverId") is None or item.get("sealed") is None:
+    server_id, sealed = item.get("serverId"), item.get("sealed")
+    if task.agent is None or item["tool"] is None or server_id is None or sealed is None:
         raise InvalidRule(
             "fromReview.itemId", "is not a call of a tool server. Rules cover only such calls"
         )
     if given is None:
-        given = conditions.exactly(json.exact(item["sealed"])["arguments"])
+        given = conditions.exactly(json.exact(sealed)["arguments"])
     # Items of earlier versions do not name it. Then only that of the current run is known.
     current = task.agent_version if review.run == task.run else None
     version = item.get("agentVersion", current)
-    reviewed = _Reviewed(item["serverRevision"], item["definitionHash"], version)
-    return _Subject(item["serverId"], item["tool"], task.agent, given, reviewed)
+    reviewed = _Reviewed(item.get("serverRevision"), item.get("definitionHash"), version)
+    return _Subject(server_id, item["tool"], task.agent, given, reviewed)
 
 
 async def _find_tool(tx: AccountReader, subject: _Subject) -> tuple[Server, ServerTool]:

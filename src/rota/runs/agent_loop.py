@@ -6,14 +6,12 @@ Everything here works on rows in the database, inside the caller's transaction. 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import structlog
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse
 
 from rota.agents.model import AgentVersion
-from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import (
     answers,
@@ -47,7 +45,7 @@ from rota.tasks import (
     shaping,
     transitions,
 )
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Review, ReviewItem, Task
 from rota.tasks.states import TERMINAL, Gate, Trigger
 
 log = structlog.get_logger()
@@ -168,7 +166,7 @@ class AgentLoop:
         return "finished"
 
     async def apply_approval(
-        self, tx: AccountTransaction, task: Task, row: Step, item: Mapping[str, Any]
+        self, tx: AccountTransaction, task: Task, row: Step, item: ReviewItem
     ) -> State:
         """Applies an approved item of a review to its call. Returns the call's state."""
         if asks_person(row):
@@ -228,7 +226,7 @@ class AgentLoop:
         rows = await tool_steps.store_planned(tx, task.id, task.run, step, planned)
         refused = [row for row in rows if row.state == "finished"]
         await step_events.tool_calls_finished(tx, task.id, refused)
-        items: list[dict[str, Any]] = []
+        items: list[ReviewItem] = []
         ready: list[Step] = []
         words = transcript.words_beside_calls(response)
         for row in rows:
@@ -258,18 +256,7 @@ class AgentLoop:
         if answer.problem is not None:
             return await self._refuse_answer(tx, task, step, answer.problem)
         if agent.asks_before_output:
-            has_schema = task.output_schema is not None
-            arguments = answer.data if has_schema else {"output": answer.output}
-            sealed = seals.output(arguments)
-            item = {
-                **gate_items.EMPTY,
-                "id": f"output-{task.run}-{step}",
-                "arguments": arguments,
-                "argumentsSchema": task.output_schema if has_schema else gate_items.OUTPUT_SCHEMA,
-                "reason": "The agent's policy requires approval of its output.",
-                "sealed": sealed,
-                "digest": digest(sealed),
-            }
+            item = gate_items.of_output(task, step, answer)
             return await self._open_gate(tx, task, "output", [item])
         after = replace(task, output=answer.output)
         await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
@@ -370,7 +357,7 @@ class AgentLoop:
         return await self._open_gate(tx, task, "tool", [item])
 
     async def _open_gate(
-        self, tx: AccountTransaction, task: Task, gate: Gate, items: list[dict[str, Any]]
+        self, tx: AccountTransaction, task: Task, gate: Gate, items: list[ReviewItem]
     ) -> NextStep:
         await transitions.apply(tx, task, task, "WAITING_APPROVAL", Trigger.RUN)
         subject = seals.items(items)

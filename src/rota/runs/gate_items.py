@@ -9,9 +9,11 @@ from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, transcript
+from rota.runs.answers import Answer
 from rota.runs.steps import Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool
-from rota.tasks.model import Task
+from rota.tasks import seals
+from rota.tasks.model import ReviewItem, Task
 from rota.tasks.schemas import MAX_TEXT
 
 log = structlog.get_logger()
@@ -21,15 +23,6 @@ OUTPUT_SCHEMA: dict[str, Any] = {
     "properties": {"output": {"type": "string", "maxLength": MAX_TEXT}},
     "required": ["output"],
     "additionalProperties": False,
-}
-
-EMPTY: dict[str, Any] = {
-    "tool": None,
-    "server": None,
-    "serverId": None,
-    "decision": None,
-    "decidedBy": None,
-    "decidedAt": None,
 }
 
 
@@ -68,11 +61,11 @@ def _policy_reason(agent: AgentVersion, tool: Tool) -> str:
 
 def of_call(
     agent: AgentVersion, row: Step, tool: Tool, words: str | None, reason: str | None
-) -> dict[str, Any]:
+) -> ReviewItem:
+    """The item of a tool call that waits for approval."""
     assert row.sealed is not None
     asks = tool is ASK_PERSON
     return {
-        **EMPTY,
         "id": row.item_id,
         "tool": row.name,
         "server": row.server,
@@ -83,9 +76,7 @@ def of_call(
         "toolTitle": tool.title,
         "annotations": tool.annotations,
         "definitionHash": tool.server_definition_hash,
-        # The summary is made from this template when the review is shown.
         "describe": _template(agent, tool),
-        # A standing rule that is made from the review is for this version.
         "agentVersion": agent.version,
         "agentSays": words,
         "arguments": row.sealed_arguments,
@@ -93,4 +84,28 @@ def of_call(
         "reason": reason or ("The agent asks a question." if asks else _policy_reason(agent, tool)),
         "sealed": row.sealed,
         "digest": digest(row.sealed),
+        "decision": None,
+        "decidedBy": None,
+        "decidedAt": None,
+    }
+
+
+def of_output(task: Task, step: int, answer: Answer) -> ReviewItem:
+    """The item of an output that waits for approval."""
+    has_schema = task.output_schema is not None
+    arguments = answer.data if has_schema else {"output": answer.output}
+    sealed = seals.output(arguments)
+    return {
+        "id": f"output-{task.run}-{step}",
+        "tool": None,
+        "server": None,
+        "serverId": None,
+        "arguments": arguments,
+        "argumentsSchema": task.output_schema if has_schema else OUTPUT_SCHEMA,
+        "reason": "The agent's policy requires approval of its output.",
+        "sealed": sealed,
+        "digest": digest(sealed),
+        "decision": None,
+        "decidedBy": None,
+        "decidedAt": None,
     }

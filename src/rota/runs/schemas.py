@@ -11,7 +11,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 from rota.runs.timeline import CutValue, Entry
-from rota.tasks.review_schemas import decider
+from rota.tasks.review_item_schemas import decider
 
 StepKind = TypeAliasType(
     "StepKind",

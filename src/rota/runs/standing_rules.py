@@ -9,7 +9,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 from rota.agents.model import AgentVersion
@@ -22,7 +21,7 @@ from rota.runs.steps import Step
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import Tool, model_name
 from rota.tasks import gates, review_queries
-from rota.tasks.model import Task
+from rota.tasks.model import ReviewItem, Task
 
 
 async def covered_calls(
@@ -57,9 +56,10 @@ async def covered_calls(
     return found
 
 
-def approved(item: dict[str, Any], rule: Rule) -> dict[str, Any]:
+def approved(item: ReviewItem, rule: Rule) -> ReviewItem:
     """The item of a review, as the rule decides about it."""
-    return item | {
+    return {
+        **item,
         "decision": "approved",
         "decidedBy": rule.decider,
         "decidedAt": clock.to_wire(clock.now()),
@@ -80,13 +80,12 @@ async def use(
     words = await gate_items.words_beside(tx, task, row)
     item = approved(gate_items.of_call(agent, row, tool, words, None), rule)
     if not await _is_shown(tx, task, item):
-        decider = {name: value for name, value in rule.decider.items() if name != "userId"}
-        await gates.record_approval(tx, task, item, rule.created_by, decider)
+        await gates.record_approval(tx, task, item, rule.created_by, rule.credential)
     await tool_steps.approve_start(tx, task.id, row)
     return replace(row, approved_by_rule=True)
 
 
-async def _is_shown(tx: AccountTransaction, task: Task, item: dict[str, Any]) -> bool:
+async def _is_shown(tx: AccountTransaction, task: Task, item: ReviewItem) -> bool:
     """Whether a review of other calls has shown this decision already."""
     reviews = await review_queries.newest_of_items(tx, task.id, [item["id"]], run=task.run)
     shown = (each for review in reviews.values() for each in review.items)

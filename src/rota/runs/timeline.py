@@ -9,6 +9,7 @@ from rota.auth.caller import Caller
 from rota.platform.db import AccountReader, Database
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries
+from rota.tasks.model import Credential
 from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
 
 CutValue = Literal["arguments", "result"]
@@ -38,7 +39,7 @@ class Entry:
     started_at: datetime
     finished_at: datetime | None
     decided_by: UUID | None
-    decided_with: dict[str, Any] | None
+    decided_with: Credential | None
     # What the model was told after this call.
     note: str | None
     # Whether a fork copied the call from the task that it was forked from.

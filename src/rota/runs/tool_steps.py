@@ -1,6 +1,6 @@
 """The SQL of tool calls: how a call is planned, approved, started and finished."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from rota.platform.db import AccountTransaction
 from rota.platform.ids import to_wire
 from rota.runs import step_events, steps, transcript
 from rota.runs.steps import COLUMNS, State, Step
+from rota.tasks.model import ReviewItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ async def start(
     return {row["call"]: row["started_at"] for row in rows}
 
 
-async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping[str, Any]) -> None:
+async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: ReviewItem) -> None:
     """Lets a call start, exactly as the item of a review that a person approved says."""
     await tx.execute(
         """

@@ -5,7 +5,7 @@ from typing import Any
 
 from rota.auth.errors import SecondPersonRequired
 from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
-from rota.tasks.model import Task
+from rota.tasks.model import ReviewItem, Task
 
 
 class InvalidField(ValidationFailed):
@@ -238,7 +238,7 @@ class ItemsNotPending(InvalidField):
 class ItemDecided(Conflict):
     """Another decision about the item was made before."""
 
-    def __init__(self, item: dict[str, Any]) -> None:
+    def __init__(self, item: ReviewItem) -> None:
         how = "rejected" if item["decision"] == "rejected" else "approved with other arguments"
         super().__init__(
             f"The item {item['id']} was already {how}. "

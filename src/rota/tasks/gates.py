@@ -11,7 +11,7 @@ from rota.platform import clock
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.tasks import review_queries, seals
-from rota.tasks.model import Review, ReviewState, Task
+from rota.tasks.model import Credential, Review, ReviewItem, ReviewState, Task
 from rota.tasks.states import Gate
 from rota.tasks.transitions import actor
 
@@ -22,7 +22,7 @@ async def open_gate(
     gate: Gate | None,
     gate_time: timedelta,
     subject: Mapping[str, Any],
-    items: Sequence[dict[str, Any]] = (),
+    items: Sequence[ReviewItem] = (),
 ) -> None:
     """Opens a review of `subject`. The task is cancelled if no decision is made in time."""
     now = clock.now()
@@ -32,9 +32,9 @@ async def open_gate(
 async def record_approval(
     tx: AccountTransaction,
     task: Task,
-    item: dict[str, Any],
+    item: ReviewItem,
     decided_by: UUID,
-    decided_with: Mapping[str, Any],
+    decided_with: Credential,
 ) -> None:
     """Stores a review of a call that a standing rule has approved. The task does not wait."""
     now = clock.now()
@@ -49,7 +49,7 @@ async def record_approval(
         expires_at=now,
         decided_at=now,
         decided_by=decided_by,
-        decided_with=dict(decided_with),
+        decided_with=decided_with,
         resumed=False,
         answers=[],
         reason=None,
@@ -64,7 +64,7 @@ async def replace_review(
     tx: AccountTransaction,
     task: Task,
     subject: Mapping[str, Any],
-    items: Sequence[dict[str, Any]] = (),
+    items: Sequence[ReviewItem] = (),
     reason: str = "The task was changed.",
 ) -> None:
     """Opens a new review in place of the pending one, because what it was about has changed.
@@ -85,7 +85,7 @@ async def _open_review(
     gate: Gate | None,
     waits: tuple[datetime, datetime],
     subject: Mapping[str, Any],
-    items: Sequence[dict[str, Any]] = (),
+    items: Sequence[ReviewItem] = (),
     *,
     second_person: bool = False,
 ) -> None:
@@ -119,7 +119,7 @@ async def close_review(
     task: Task,
     state: ReviewState,
     reason: str | None = None,
-    decided_with: Mapping[str, Any] | None = None,
+    decided_with: Credential | None = None,
     *,
     resumed: bool = False,
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 from uuid import UUID
 
 from rota.credits.model import RunId
@@ -15,6 +15,7 @@ from rota.tasks.states import Gate, Status
 ReviewState = Literal["pending", "approved", "rejected", "expired", "cancelled"]
 # The accepted definitions of tools, by server ID and tool.
 Definitions = Mapping[tuple[str, str], AcceptedDefinition]
+ItemDecision = Literal["approved", "rejected"]
 CutText = Literal["description", "input", "output", "actions", "outputSchema"]
 
 
@@ -94,6 +95,78 @@ def output_data(task: Task) -> Any:
     return json.exact(task.output)
 
 
+class Credential(TypedDict):
+    """With what a user decided. The user has the name from that time."""
+
+    name: str | None
+    # None: the version that stored it did not know.
+    via: Literal["session", "key", "rule"] | None
+    keyId: str | None
+    # Only of a standing rule.
+    ruleId: NotRequired[str]
+
+
+class Actor(Credential):
+    """Who decided about an item, or changed it."""
+
+    userId: str
+
+
+class ReviewItem(TypedDict):
+    """What a person decides, as a review stores it: one tool call, or an output.
+
+    Earlier versions stored items without some of the fields that are not required.
+    """
+
+    # Unique within the task.
+    id: str
+    # Both are None for an output, and only `server` for a built-in tool.
+    tool: str | None
+    server: str | None
+    # The server and the tool as they were when the review was opened.
+    serverId: NotRequired[str | None]
+    serverRevision: NotRequired[int | None]
+    serverUrl: NotRequired[str | None]
+    toolDescription: NotRequired[str]
+    toolTitle: NotRequired[str | None]
+    annotations: NotRequired[dict[str, Any] | None]
+    definitionHash: NotRequired[str | None]
+    # The summary is made from this template when the review is shown.
+    describe: NotRequired[str | None]
+    # A standing rule that is made from the review is for this version.
+    agentVersion: NotRequired[int]
+    # What the model wrote beside the call.
+    agentSays: NotRequired[str | None]
+    # A list leaves out what is too long: these two, the schema and `annotations` are None then.
+    arguments: dict[str, Any] | None
+    # The exact text that is decided about, and its SHA-256.
+    sealed: NotRequired[str | None]
+    digest: NotRequired[str]
+    argumentsSchema: dict[str, Any] | None
+    # Why a person must decide.
+    reason: str | None
+    # Whether a person has changed the arguments. `editedBy` says who, if that was before this
+    # review. Otherwise it was who decided.
+    edited: NotRequired[bool]
+    editedBy: NotRequired[Actor]
+    # All three are None while the item waits. Earlier versions stored only the ID of the user.
+    decision: ItemDecision | None
+    decidedBy: Actor | str | None
+    decidedAt: str | None
+
+
+class ReviewAnswer(TypedDict):
+    """A decision that was accepted. It is kept for seconds, to recognize a repeated one."""
+
+    by: Actor
+    decision: Literal["approved", "rejected", "edited"]
+    # The named items. Empty if none was named.
+    items: list[str]
+    # The SHA-256 of the decisions, if they changed arguments that a second person has to approve.
+    edits: NotRequired[str]
+    at: str
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     number: int
@@ -104,14 +177,13 @@ class Review:
     expires_at: datetime
     decided_at: datetime | None
     decided_by: UUID | None
-    # The name of the user and the credential: `name`, `via` and `keyId`.
-    decided_with: dict[str, Any] | None
+    decided_with: Credential | None
     # Whether the task continues after a rejection.
     resumed: bool
-    # The decisions that were accepted in the last seconds: `by`, `decision`, `items` and `at`.
-    answers: list[dict[str, Any]]
+    # The decisions that were accepted in the last seconds.
+    answers: list[ReviewAnswer]
     reason: str | None
-    items: list[dict[str, Any]]
+    items: list[ReviewItem]
     # What is decided, as canonical JSON, and its SHA-256.
     sealed: str
     digest: str
@@ -125,3 +197,8 @@ class ListedReview(Review):
 
     # Whether texts or items were left out, because the page would have been too large.
     truncated: bool = False
+
+
+def accepted_definition(item: ReviewItem, definitions: Definitions) -> AcceptedDefinition | None:
+    """The accepted definition of the tool that an item calls."""
+    return definitions.get((item.get("serverId") or "", item["tool"] or ""))

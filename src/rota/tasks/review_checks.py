@@ -10,7 +10,6 @@ from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries as mcp
-from rota.mcp.model import AcceptedDefinition
 from rota.platform import clock, ids, membership
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountReader, AccountTransaction
@@ -22,7 +21,15 @@ from rota.tasks.errors import (
     ServersDisconnected,
     ShapedByCaller,
 )
-from rota.tasks.model import Review, Task
+from rota.tasks.model import (
+    Actor,
+    Credential,
+    ItemDecision,
+    Review,
+    ReviewAnswer,
+    Task,
+    accepted_definition,
+)
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.review_schemas import ApproveTask, RejectTask, ReviewRef
@@ -45,7 +52,7 @@ async def check_approver(tx: AccountTransaction) -> None:
     await membership.require(tx, "approve")
 
 
-async def decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
+async def decider(tx: AccountReader, caller: Caller) -> Actor:
     """Who decides, and with which credential."""
     return {
         "userId": ids.to_wire("user", caller.user_id),
@@ -55,9 +62,9 @@ async def decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
     }
 
 
-def credential(by: dict[str, Any]) -> dict[str, Any]:
+def credential(by: Actor) -> Credential:
     """What a review stores beside the user's ID."""
-    return {name: by[name] for name in ("name", "via", "keyId")}
+    return {"name": by["name"], "via": by["via"], "keyId": by["keyId"]}
 
 
 def check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
@@ -68,7 +75,7 @@ def check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
 
 def for_people(reviews: list[Review]) -> list[Review]:
     """Without the records of calls that a rule approved. Nobody is asked about those."""
-    return [each for each in reviews if (each.decided_with or {}).get("via") != "rule"]
+    return [each for each in reviews if not each.decided_with or each.decided_with["via"] != "rule"]
 
 
 def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
@@ -122,7 +129,10 @@ def check_accepted(found: TaskReviews, named: Sequence[str]) -> None:
         if item["decision"] is None
         and (not named or item["id"] in named)
         and (shown := item.get("definitionHash")) is not None
-        and ((accepted := _definition_of(found, item)) is None or accepted.hash != shown)
+        and (
+            (accepted := accepted_definition(item, found.definitions)) is None
+            or accepted.hash != shown
+        )
     }
     if tools:
         raise DefinitionsNotAccepted(sorted(tools))
@@ -133,16 +143,15 @@ async def _can_others_approve(tx: AccountReader, found: TaskReviews, items: Item
     policy = await accounts.policy(tx)
     left = await members.approver_ids(tx, anyone=policy.anyone_approves)
     shapers = await shaping.shapers(tx, found.task.id)
-    accepted = [definition.shapers for item in items if (definition := _definition_of(found, item))]
+    accepted = [
+        definition.shapers
+        for item in items
+        if (definition := accepted_definition(item, found.definitions))
+    ]
     return bool(left - set(shapers) - set().union(*accepted))
 
 
-def _definition_of(found: TaskReviews, item: dict[str, Any]) -> AcceptedDefinition | None:
-    """The accepted definition of the tool that is called."""
-    return found.definitions.get((item.get("serverId") or "", item["tool"] or ""))
-
-
-def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:
+def check_edits_seen(found: TaskReviews, by: Actor) -> None:
     """Refuses to approve all at once if another person has changed one of the calls."""
     for item in found.reviews[0].items:
         if review_items.edited_by_decider(item) and item["decidedBy"] != by:
@@ -151,8 +160,8 @@ def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:
 
 def check_not_repeated(
     found: TaskReviews,
-    by: dict[str, Any],
-    decision: str,
+    by: Actor,
+    decision: ItemDecision,
     items: Sequence[str] = (),
 ) -> None:
     """Refuses a repeated decision that would decide a review opened after the first one.
@@ -166,7 +175,7 @@ def check_not_repeated(
             raise ReviewStale(wire(found))
 
 
-def _recent_answers(review: Review) -> Items:
+def _recent_answers(review: Review) -> list[ReviewAnswer]:
     since = clock.to_wire(clock.now() - REPEAT_TIME)
     return [answer for answer in review.answers if answer["at"] > since]
 
@@ -175,13 +184,13 @@ async def add_answer(
     tx: AccountTransaction,
     task: Task,
     review: Review,
-    by: dict[str, Any],
-    decision: str,
+    by: Actor,
+    decision: ItemDecision,
     items: Sequence[str] = (),
 ) -> None:
     """Stores a decision that was accepted, also if another one was first."""
     at = clock.to_wire(clock.now())
-    answer = {"by": by, "decision": decision, "items": list(items), "at": at}
+    answer: ReviewAnswer = {"by": by, "decision": decision, "items": list(items), "at": at}
     answers = [*_recent_answers(review), answer]
     await review_queries.save_answers(tx, task.id, review.number, answers)
     decided = {"number": review.number, "digest": review.digest, "items": list(items)}
@@ -189,16 +198,22 @@ async def add_answer(
 
 
 async def add_edit(
-    tx: AccountTransaction, task: Task, review: Review, by: dict[str, Any], body: ApproveTask
+    tx: AccountTransaction, task: Task, review: Review, by: Actor, body: ApproveTask
 ) -> None:
     """Stores that these decisions changed the review, for `is_repeated_edit`."""
     at = clock.to_wire(clock.now())
-    answer = {"by": by, "decision": "edited", "items": [], "edits": _edits(body), "at": at}
+    answer: ReviewAnswer = {
+        "by": by,
+        "decision": "edited",
+        "items": [],
+        "edits": _edits(body),
+        "at": at,
+    }
     answers = [*_recent_answers(review), answer]
     await review_queries.save_answers(tx, task.id, review.number, answers)
 
 
-def is_repeated_edit(found: TaskReviews, by: dict[str, Any], body: ApproveTask) -> bool:
+def is_repeated_edit(found: TaskReviews, by: Actor, body: ApproveTask) -> bool:
     """Whether the caller has just opened the newest review, with the very same decisions."""
     before = found.reviews[1:2]
     if not before or (body.review is not None and not _is_shown(before, body.review)):

@@ -1,8 +1,8 @@
 """Public schemas of the items of a review: what is decided one by one."""
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
+from uuid import UUID
 
 from typing_extensions import TypeAliasType
 
@@ -11,15 +11,13 @@ from rota.mcp.model import Acceptance
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Timestamp, Wire, doc, resource_of
-from rota.tasks import summaries
-from rota.tasks.model import Definitions
+from rota.tasks import model, summaries
+from rota.tasks.model import Credential, Definitions, accepted_definition
 from rota.tasks.schemas import Id
 
 ItemDecision = TypeAliasType(
     "ItemDecision",
-    Annotated[
-        Literal["approved", "rejected"], doc("What a person decided about an item.", "approved")
-    ],
+    Annotated[model.ItemDecision, doc("What a person decided about an item.", "approved")],
 )
 _ARGUMENTS = {"title": "Onboarding checklist"}
 _ARGUMENTS_SCHEMA = {
@@ -178,23 +176,36 @@ class ReviewItem(Wire):
     ]
 
     @classmethod
-    def of(cls, item: Mapping[str, Any], definitions: Definitions) -> "ReviewItem":
-        shown = dict(item)
-        if item.get("sealed") is not None:
+    def of(cls, item: model.ReviewItem, definitions: Definitions) -> "ReviewItem":
+        shown: dict[str, Any] = {**item}
+        if (sealed := item.get("sealed")) is not None:
             # Exactly what is decided about. The database changes some numbers.
-            shown["arguments"] = json.loads(item["sealed"])["arguments"]
+            shown["arguments"] = json.loads(sealed)["arguments"]
         shown["summary"] = summaries.of_item(item, shown["arguments"] or {})
         if isinstance(item["decidedBy"], str):
             # An earlier version stored only the user.
             shown["decidedBy"] = Actor(user_id=item["decidedBy"], name=None, via=None, key_id=None)
         if (shown_hash := item.get("definitionHash")) is not None:
-            accepted = definitions.get((item.get("serverId", ""), item["tool"]))
+            accepted = accepted_definition(item, definitions)
             still = accepted is not None and accepted.hash == shown_hash
             shown["definitionAccepted"] = still
             if accepted is not None and still and accepted.acceptance is not None:
                 shown["acceptedBy"] = _actor(accepted.acceptance)
                 shown["acceptedAt"] = accepted.acceptance.at
         return cls(**shown)
+
+
+def decider(user_id: UUID | None, credential: Credential | None) -> Actor | None:
+    """The decider of a review, from its columns."""
+    if user_id is None or credential is None:
+        return None
+    return Actor(
+        user_id=ids.to_wire("user", user_id),
+        name=credential["name"],
+        via=credential["via"],
+        key_id=credential["keyId"],
+        rule_id=credential.get("ruleId"),
+    )
 
 
 def _actor(acceptance: Acceptance) -> Actor:

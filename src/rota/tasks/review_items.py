@@ -1,6 +1,6 @@
 """The items of a review: single calls or an output, and what was decided about each of them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rota.platform import clock
@@ -8,21 +8,19 @@ from rota.platform.canonical import canonical_json, digest
 from rota.tasks import seals
 from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Actor, ItemDecision, Review, ReviewItem, Task
 from rota.tasks.questions import is_question
 from rota.tasks.review_item_schemas import Decision
 
-Items = list[dict[str, Any]]
-
-_UNDECIDED: dict[str, Any] = {"decision": None, "decidedBy": None, "decidedAt": None}
+Items = list[ReviewItem]
 
 
-def edited_by_decider(item: Mapping[str, Any]) -> bool:
+def edited_by_decider(item: ReviewItem) -> bool:
     """Whether whoever approved the item also changed it. Then nobody else has seen the change."""
     return bool(item.get("edited")) and item.get("editedBy") is None
 
 
-def is_same(item: dict[str, Any], decision: Decision) -> bool:
+def is_same(item: ReviewItem, decision: Decision) -> bool:
     """Whether an item was approved with exactly the arguments of this decision."""
     if item["decision"] != "approved":
         return False
@@ -30,14 +28,15 @@ def is_same(item: dict[str, Any], decision: Decision) -> bool:
         return not edited_by_decider(item)
     if "sealed" not in item:  # It was made by an earlier version.
         return canonical_json(item["arguments"]) == canonical_json(decision.arguments)
-    return bool(seals.with_arguments(item["sealed"], decision.arguments) == item["sealed"])
+    sealed = seals.text_of(item)
+    return seals.with_arguments(sealed, decision.arguments) == sealed
 
 
 def approve_items(
     review: Review,
     decisions: Sequence[Decision] | None,
     checked: CheckedEdits,
-    by: dict[str, Any],
+    by: Actor,
 ) -> Items:
     """The items after approving the named ones, or all pending ones if none is named.
 
@@ -59,8 +58,8 @@ def approve_items(
 
 
 def _approve_item(
-    item: dict[str, Any], decision: Decision, problems: dict[str, list[str]], by: dict[str, Any]
-) -> dict[str, Any]:
+    item: ReviewItem, decision: Decision, problems: dict[str, list[str]], by: Actor
+) -> ReviewItem:
     if item["decision"] is None:
         return _decide(_edit(item, decision.arguments, problems), "approved", by)
     if is_same(item, decision):
@@ -68,12 +67,12 @@ def _approve_item(
     raise ItemDecided(item)
 
 
-def edited_items(review: Review, approved: Items, by: dict[str, Any]) -> Items:
+def edited_items(review: Review, approved: Items, by: Actor) -> Items:
     """The items for a second person, if an approval changes arguments: the changed ones wait, and
     the others are as they were. Empty if it changes none. An answer to a question does
     not count as a change."""
-    items = [
-        {**after, **_UNDECIDED, "editedBy": by}
+    items: Items = [
+        {**_without_decision(after), "editedBy": by}
         if _has_other_arguments(before, after) and not is_question(before)
         else before
         for before, after in zip(review.items, approved, strict=True)
@@ -81,18 +80,18 @@ def edited_items(review: Review, approved: Items, by: dict[str, Any]) -> Items:
     return items if items != review.items else []
 
 
-def _has_other_arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _has_other_arguments(before: ReviewItem, after: ReviewItem) -> bool:
     if "sealed" not in before:  # It was made by an earlier version.
         return canonical_json(before["arguments"]) != canonical_json(after["arguments"])
     # The database may have changed how a number in `arguments` is written.
-    return bool(before["sealed"] != after["sealed"])
+    return before["sealed"] != after["sealed"]
 
 
-def reject_items(review: Review, by: dict[str, Any]) -> Items:
+def reject_items(review: Review, by: Actor) -> Items:
     """The items after rejecting all pending ones, and the calls that rules cover: none has started,
     and the person does not want what they belong to."""
     return [
-        _decide(item | _UNDECIDED if _is_by_rule(item) else item, "rejected", by)
+        _decide(_without_decision(item) if _is_by_rule(item) else item, "rejected", by)
         for item in review.items
     ]
 
@@ -105,66 +104,76 @@ def withdraw(review: Review, approvers: Collection[str]) -> Items:
     ]
 
 
-def _decider(item: dict[str, Any]) -> str | None:
+def _decider(item: ReviewItem) -> str | None:
     """The user who decided, if one did. What a rule approved does not wait: whether the rule still
     works is checked at the start."""
     by = item["decidedBy"]
-    if isinstance(by, dict):
-        return None if _is_by_rule(item) else str(by["userId"])
-    # In an item of an earlier version, it is only the ID.
-    return None if by is None else str(by)
+    if by is None or isinstance(by, str):  # Earlier versions stored only the ID.
+        return by
+    return None if _is_by_rule(item) else by["userId"]
 
 
-def _is_by_rule(item: dict[str, Any]) -> bool:
+def _is_by_rule(item: ReviewItem) -> bool:
     by = item["decidedBy"]
-    return isinstance(by, dict) and by["via"] == "rule"
+    return by is not None and not isinstance(by, str) and by["via"] == "rule"
 
 
 def all_decided(items: Items) -> bool:
     return all(item["decision"] is not None for item in items)
 
 
-def output_of(task: Task, item: dict[str, Any]) -> str:
+def output_of(task: Task, item: ReviewItem) -> str:
     """The output that was approved, exactly as it is sealed. With a schema, it is JSON."""
     if task.output_schema is None:
+        assert item["arguments"] is not None
         return str(item["arguments"]["output"])
-    return seals.output_of(item["sealed"])
+    return seals.output_of(seals.text_of(item))
 
 
 def _edit(
-    item: dict[str, Any], arguments: dict[str, Any] | None, problems: dict[str, list[str]]
-) -> dict[str, Any]:
+    item: ReviewItem, arguments: dict[str, Any] | None, problems: dict[str, list[str]]
+) -> ReviewItem:
     if arguments is None:
         return item
     if item["id"] not in problems:
         raise NotChecked
     if found := problems[item["id"]]:
         raise InvalidArguments(item["id"], found)
-    edited = item | {"arguments": arguments, "edited": True}
+    edited: ReviewItem = {**item, "arguments": arguments, "edited": True}
     if "sealed" not in item:  # It was made by an earlier version.
         return edited
-    sealed = seals.with_arguments(item["sealed"], arguments)
+    sealed = seals.with_arguments(seals.text_of(item), arguments)
     # Arguments that are sent back unchanged are not an edit.
-    return (
-        item if sealed == item["sealed"] else edited | {"sealed": sealed, "digest": digest(sealed)}
-    )
+    if sealed == item["sealed"]:
+        return item
+    return {**edited, "sealed": sealed, "digest": digest(sealed)}
 
 
-def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str, Any]:
+def _decide(item: ReviewItem, decision: ItemDecision, by: Actor) -> ReviewItem:
     if item["decision"] is not None:
         return item
-    return item | {
+    return {
+        **item,
         "decision": decision,
         "decidedBy": by,
         "decidedAt": clock.to_wire(clock.now()),
     }
 
 
-def _undecide(review: Review, item: dict[str, Any]) -> dict[str, Any]:
-    undecided = item | _UNDECIDED
+def _without_decision(item: ReviewItem) -> ReviewItem:
+    return {**item, "decision": None, "decidedBy": None, "decidedAt": None}
+
+
+def _undecide(review: Review, item: ReviewItem) -> ReviewItem:
+    undecided = _without_decision(item)
     if not edited_by_decider(item) or "sealed" not in item:
         return undecided
     # The edit is part of the decision. Who decides now may have seen only the first arguments.
     sealed = seals.item(review.sealed, item["id"])
-    first = {"arguments": seals.arguments_of(sealed), "sealed": sealed, "digest": digest(sealed)}
-    return undecided | first | {"edited": False}
+    return {
+        **undecided,
+        "arguments": seals.arguments_of(sealed),
+        "sealed": sealed,
+        "digest": digest(sealed),
+        "edited": False,
+    }

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
-from rota.tasks.model import Review
+from rota.tasks.model import Credential, Review, ReviewAnswer, ReviewItem
 
 _NAMES = tuple(field.name for field in fields(Review))
 _COLUMNS = ", ".join(_NAMES)
@@ -231,7 +231,7 @@ async def time_waited(tx: AccountReader, task_ids: Sequence[UUID], since: dateti
 async def save_items(
     tx: AccountTransaction,
     task_id: UUID,
-    items: Sequence[Mapping[str, Any]],
+    items: Sequence[ReviewItem],
 ) -> None:
     """Stores the items of the pending review with the decisions so far."""
     if items:
@@ -247,7 +247,7 @@ async def save_items(
 
 
 async def save_answers(
-    tx: AccountTransaction, task_id: UUID, number: int, answers: Sequence[Mapping[str, Any]]
+    tx: AccountTransaction, task_id: UUID, number: int, answers: Sequence[ReviewAnswer]
 ) -> None:
     await tx.execute(
         """
@@ -266,7 +266,7 @@ async def close(
     task_id: UUID,
     state: str,
     decided_by: UUID | None,
-    decided_with: Mapping[str, Any] | None,
+    decided_with: Credential | None,
     reason: str | None,
     at: datetime,
     *,

@@ -32,10 +32,12 @@ async def read(tx: AccountReader, task: Task) -> TaskReviews:
 async def definitions_of(tx: AccountReader, reviews: Sequence[Review]) -> Definitions:
     """The accepted definitions of the tools in these reviews, in at most one statement."""
     shown = {
-        (item["serverId"], item["tool"])
+        (server, tool)
         for review in reviews
         for item in review.items
-        if item.get("definitionHash") and item.get("serverId")
+        if item.get("definitionHash")
+        and (server := item.get("serverId"))
+        and (tool := item["tool"])
     }
     parsed = [(ids.from_wire("mcp", server), tool) for server, tool in shown]
     wanted = [(server_id, tool) for server_id, tool in parsed if server_id is not None]

@@ -3,7 +3,6 @@
 import json
 from datetime import datetime
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -24,7 +23,7 @@ from rota.platform.http.schemas import (
 )
 from rota.tasks import model, shaping, states, summaries
 from rota.tasks.model import Definitions
-from rota.tasks.review_item_schemas import DIGEST, Decision, ReviewItem
+from rota.tasks.review_item_schemas import DIGEST, Decision, ReviewItem, decider
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import ForkOrigin, Task, TaskId
 
@@ -62,13 +61,6 @@ Shaping = TypeAliasType(
     ],
 )
 _WAITING = {"status": "WAITING_APPROVAL", "output": None, "finishedAt": None}
-
-
-def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Actor | None:
-    """The decider of a review, from its columns."""
-    if user_id is None or credential is None:
-        return None
-    return Actor(user_id=ids.to_wire("user", user_id), **credential)
 
 
 class ReviewRef(Body):

@@ -9,7 +9,6 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -40,7 +39,7 @@ from rota.tasks import (
 )
 from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import NothingWaits, NotWaiting, ReviewStale
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Actor, Review, Task
 from rota.tasks.questions import is_question
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
@@ -201,7 +200,7 @@ class Reviews:
         before: Task,
         review: Review,
         items: Items,
-        by: dict[str, Any],
+        by: Actor,
     ) -> Task:
         """Lets the task continue after all items of its gate are decided."""
         gate = review.gate

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from rota.agents.model import AgentVersion
 from rota.platform import ids
 from rota.platform.canonical import canonical_json
-from rota.tasks.model import Task
+from rota.tasks.model import ReviewItem, Task
 from rota.tasks.states import Gate
 
 
@@ -82,9 +82,16 @@ def origin(task: Task) -> dict[str, Any]:
     }
 
 
-def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def items(items: Sequence[ReviewItem]) -> dict[str, Any]:
     """The subject of a tool gate or an output gate: the calls to make, or the output."""
-    return {"items": [{"id": item["id"], **json.loads(item["sealed"])} for item in items]}
+    return {"items": [{"id": item["id"], **json.loads(text_of(item))} for item in items]}
+
+
+def text_of(item: ReviewItem) -> str:
+    """The text of an item as it is now. Items of earlier versions have none."""
+    sealed = item["sealed"]
+    assert sealed is not None
+    return sealed
 
 
 def item(review_sealed: str, item_id: str) -> str:

@@ -6,12 +6,12 @@ opened under the policy keeps it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from rota.accounts import queries as accounts
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks.model import Definitions, Review, Task
+from rota.tasks.model import Definitions, Review, ReviewItem, Task, accepted_definition
 from rota.tasks.questions import is_question
 
 # How a user shapes a task, besides creating it.
@@ -109,7 +109,7 @@ class SecondPerson:
     how: frozenset[str]
 
     def why_not(
-        self, review: Review, items: Sequence[Mapping[str, Any]], definitions: Definitions
+        self, review: Review, items: Sequence[ReviewItem], definitions: Definitions
     ) -> set[str]:
         """How the user shaped these items of the review. Empty: the user can approve them. An
         answer to a question of the agent approves nothing."""
@@ -140,11 +140,11 @@ async def second_persons(
 
 
 def _accepted_tool(
-    user_id: UUID, items: Sequence[Mapping[str, Any]], definitions: Definitions
+    user_id: UUID, items: Sequence[ReviewItem], definitions: Definitions
 ) -> set[str]:
     """Whether the user accepted one of the tools that are called, or shaped its server."""
     for item in items:
-        accepted = definitions.get((item.get("serverId") or "", item["tool"] or ""))
+        accepted = accepted_definition(item, definitions)
         if accepted and user_id in accepted.shapers:
             return {"acceptedTool"}
     return set()

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from rota.agents import templates
+from rota.tasks.model import ReviewItem
 from rota.tasks.questions import is_question
 
 MAX_SUMMARY = 200
@@ -40,7 +41,7 @@ class _Absent(Exception):
     """The call does not have an argument that the template uses."""
 
 
-def of_item(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+def of_item(item: ReviewItem, arguments: Mapping[str, Any]) -> str:
     """Describes an item of a review. `arguments` are the sealed ones."""
     if item["tool"] is None:
         return "Accept the result"
