@@ -25,7 +25,7 @@ from rota.mcp.model import Acceptance, Definition, ListedDefinition, Server, Ser
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, PoolExhausted
 from rota.runs import steps, transcript
-from rota.runs.agent_loop import AgentLoop
+from rota.runs.agent_loop import AgentLoop, ResponsePlan
 from rota.runs.answers import Answer
 from rota.runs.call_protection import Pulse
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
@@ -282,7 +282,7 @@ class GatedRun:
             checks = self.parts.schema_checks
             planned = await plan_calls(checks, self.account_id, agent, response, tools)
             self.next = await self.loop.apply_response(
-                tx, task, agent, step, response, planned, tools, None
+                tx, task, agent, step, ResponsePlan(response, planned, None), tools
             )
         return self.next
 
@@ -297,9 +297,8 @@ class GatedRun:
             response = ModelResponse([TextPart(output)])
             await self._record_model_call(tx, row_id, step, response)
             agent = await self.context.agent(tx, task)
-            self.next = await self.loop.apply_response(
-                tx, task, agent, step, response, [], {}, Answer(output)
-            )
+            plan = ResponsePlan(response, [], Answer(output))
+            self.next = await self.loop.apply_response(tx, task, agent, step, plan, {})
 
     async def _record_model_call(
         self, tx: Any, row_id: UUID, step: int, response: ModelResponse

@@ -17,7 +17,7 @@ from rota.platform import clock
 from rota.platform.model_choice import ModelChoice
 from rota.runs import compaction, model_request, token_estimate, transcript
 from rota.runs.compaction import ContextWindow, View
-from rota.runs.model_request import ModelCallRequest
+from rota.runs.model_request import Conversation, ModelCallRequest
 from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models, PricedModel
 from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import TokenUsage
@@ -145,7 +145,8 @@ TASK: Any = SimpleNamespace(
 
 def asked(rows: list[Step], chosen: PricedModel, **changes: Any) -> ModelCallRequest:
     step = rows[-1].step + 1
-    return model_request.build(chosen, OutputFormats(), AGENT, TASK, rows, step, {}, **changes)
+    conversation = Conversation(AGENT, TASK, rows, step, {})
+    return model_request.build(chosen, OutputFormats(), conversation, **changes)
 
 
 def tokens(request: ModelCallRequest) -> int:

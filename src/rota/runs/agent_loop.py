@@ -4,7 +4,7 @@ Everything here works on rows in the database, inside the caller's transaction. 
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import structlog
@@ -66,6 +66,18 @@ REFUSED = Counter(
 
 # Starts planned calls of a run, in the transaction that planned them.
 Start = Callable[[AccountTransaction, Task, AgentVersion, list[Step]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePlan:
+    """What the response of a model means for its run."""
+
+    response: ModelResponse
+    # What `stored_answers.plan_calls` has made of the response.
+    calls: Sequence[PlannedCall]
+    # None if the response requests tool calls, or is a summary.
+    answer: Answer | None
+    is_summary: bool = False
 
 
 class AgentLoop:
@@ -198,21 +210,19 @@ class AgentLoop:
         task: Task,
         agent: AgentVersion,
         step: int,
-        response: ModelResponse,
-        planned: Sequence[PlannedCall],
+        plan: ResponsePlan,
         tools: Mapping[str, Tool],
-        answer: Answer | None,
         start: Start | None = None,
     ) -> NextStep:
         """Stores the tool calls that the model requests, opens a gate, or completes the task.
 
-        `planned` is what `stored_answers.plan_calls` has made of the response, and `answer` is the
-        answer of a response without calls. `start` gets the calls that can be made at once, in the
-        same transaction.
+        `start` gets the calls that can be made at once, in the same transaction.
         """
-        if answer is not None:
-            return await self._apply_answer(tx, task, agent, step, answer)
-        requested = len(response.tool_calls)
+        if plan.is_summary:
+            return await self._apply_summary(tx, task, step, plan.response)
+        if plan.answer is not None:
+            return await self._apply_answer(tx, task, agent, step, plan.answer)
+        planned, requested = plan.calls, len(plan.response.tool_calls)
         if requested > len(planned):
             model_call = await steps.one(tx, task.id, task.run, step, 0)
             assert model_call is not None
@@ -228,7 +238,7 @@ class AgentLoop:
         await step_events.tool_calls_finished(tx, task.id, refused)
         items: list[ReviewItem] = []
         ready: list[Step] = []
-        words = transcript.words_beside_calls(response)
+        words = transcript.words_beside_calls(plan.response)
         for row in rows:
             if row.state == "planned":
                 ready.append(row)
@@ -289,7 +299,7 @@ class AgentLoop:
             trigger=Trigger.DEADLINE,
         )
 
-    async def apply_summary(
+    async def _apply_summary(
         self, tx: AccountTransaction, task: Task, step: int, response: ModelResponse
     ) -> NextStep:
         """Uses a summary from the next call on. The second unusable one in a row ends the run."""

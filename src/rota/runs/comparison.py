@@ -24,7 +24,7 @@ from rota.runs import answers, model_request, stored_answers, stored_results, tr
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
 from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain, classify_error
-from rota.runs.model_request import ModelCallRequest
+from rota.runs.model_request import Conversation, ModelCallRequest
 from rota.runs.models import MAX_CALL_S, Models, PricedModel, ask, max_answer_tokens
 from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.prices import TokenUsage
@@ -198,12 +198,11 @@ class Replays:
     ) -> tuple[ModelResponse, Step]:
         """Asks each model of the agent's chain until one answers."""
         chain = self._models.chain(agent.model)
+        conversation = Conversation(agent, task, done.rows, step, tools)
         failed = 0
         while True:
             chosen = chain.choose()
-            request = model_request.build(
-                chosen, self._formats, agent, task, done.rows, step, tools
-            )
+            request = model_request.build(chosen, self._formats, conversation)
             try:
                 response, usage = await self._request(task, agent, chosen, request, done)
             except SchemaRefused:

@@ -29,7 +29,7 @@ from rota.runs.call_protection import finish_despite_cancellation, retry_databas
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.metering import measure
 from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain, classify_error
-from rota.runs.model_request import ModelCallRequest
+from rota.runs.model_request import Conversation, ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.models import MAX_CALL_S, ModelChain, Models, PricedModel, ask
 from rota.runs.output_formats import OutputFormats, SchemaRefused
@@ -203,22 +203,14 @@ class ModelCaller:
         """
         chain = self._models.chain(start.agent.model)
         too_expensive: list[PricedModel] = []
+        conversation = Conversation(start.agent, start.task, start.rows, call_input.step, tools)
         max_per_token, refusals = float(CHARACTERS_PER_TOKEN), 0
         refused: ModelCallRequest | None = None
         while True:
             if history.lost:
                 raise FencedOut
             chosen = chain.choose(start.attempts, too_expensive)
-            request = model_request.build(
-                chosen,
-                self._formats,
-                start.agent,
-                start.task,
-                start.rows,
-                call_input.step,
-                tools,
-                max_per_token,
-            )
+            request = model_request.build(chosen, self._formats, conversation, max_per_token)
             if refused is not None and not request.is_shorter_than(refused):
                 if request.per_token <= 1:
                     raise ContextTooLong

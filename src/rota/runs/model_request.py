@@ -22,6 +22,18 @@ from rota.tasks.model import Task
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """What the next request of a run is made from."""
+
+    agent: AgentVersion
+    task: Task
+    # The calls so far, and the number of the step that comes next.
+    rows: Sequence[Step]
+    step: int
+    tools: Mapping[str, Tool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCallRequest:
     kind: ModelCallKind
     messages: list[ModelMessage]
@@ -70,22 +82,19 @@ class ModelCallRequest:
 def build(
     chosen: PricedModel,
     formats: OutputFormats,
-    agent: AgentVersion,
-    task: Task,
-    rows: Sequence[Step],
-    step: int,
-    tools: Mapping[str, Tool],
+    conversation: Conversation,
     max_per_token: float = CHARACTERS_PER_TOKEN,
 ) -> ModelCallRequest:
-    """The request of this step's model call.
+    """The request of the next model call.
 
     `max_per_token` is lower after the provider has refused the request as too long.
     """
+    agent, task, rows = conversation.agent, conversation.task, conversation.rows
     definitions = {
         name: ToolDefinition(
             name=name, description=tool.description, parameters_json_schema=tool.arguments_schema
         )
-        for name, tool in tools.items()
+        for name, tool in conversation.tools.items()
     }
     schema = task.output_schema
     # Some providers add the schema to the conversation once more.
@@ -94,7 +103,7 @@ def build(
     work = compaction.size_of(agent.instructions) + compaction.size_of(transcript.work_of(task))
     known = compaction.bytes_per_token(rows, chosen.name)
     per_token = min(known, compaction.rounded(max_per_token))
-    view = compaction.view(rows, step, work + extra, chosen.window, per_token)
+    view = compaction.view(rows, conversation.step, work + extra, chosen.window, per_token)
     size = view.size
     kind: ModelCallKind = "model"
     if view.summarize_through is not None:
@@ -112,18 +121,18 @@ def build(
     # Some providers refuse a request whose longest answer would pass the window.
     free = window.tokens - int(input_characters / per_token)
     return ModelCallRequest(
-        kind,
-        messages,
-        parameters,
+        kind=kind,
+        messages=messages,
+        parameters=parameters,
         # Nothing reads the request for a summary again.
-        chosen.settings | chosen.caching if kind == "model" else chosen.settings,
-        input_characters,
-        min(chosen.settings["max_tokens"], max(window.answer_tokens, free)),
-        size,
-        per_token,
-        known,
-        schema,
-        view.summarize_through,
+        settings=chosen.settings | chosen.caching if kind == "model" else chosen.settings,
+        input_characters=input_characters,
+        max_tokens=min(chosen.settings["max_tokens"], max(window.answer_tokens, free)),
+        size=size,
+        per_token=per_token,
+        known_per_token=known,
+        output_schema=schema,
+        through_step=view.summarize_through,
     )
 
 

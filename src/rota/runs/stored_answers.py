@@ -14,8 +14,7 @@ from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountTransactio
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks, Verdict
 from rota.runs import answers, step_events, steps, transcript
-from rota.runs.agent_loop import AgentLoop, Start
-from rota.runs.answers import Answer
+from rota.runs.agent_loop import AgentLoop, ResponsePlan, Start
 from rota.runs.bounds import is_past_deadline
 from rota.runs.call_protection import retry_database
 from rota.runs.contracts import CallInput, NextStep
@@ -41,17 +40,6 @@ class Stored:
 
     kind: ModelCallKind
     answer: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a stored answer means for its run."""
-
-    response: ModelResponse
-    calls: list[PlannedCall]
-    # None if the response requests tool calls.
-    answer: Answer | None
-    is_summary: bool = False
 
 
 class StoredAnswers:
@@ -98,7 +86,7 @@ class StoredAnswers:
         output_schema: dict[str, Any] | None,
         tools: Tools,
         stored: "Stored | None",
-    ) -> Plan:
+    ) -> ResponsePlan:
         """Checks the answer before the account is locked.
 
         A stored answer does not change, and neither does the schema during a run.
@@ -114,7 +102,7 @@ class StoredAnswers:
         found = stored if stored is not None else await retry_database(read)
         response = transcript.parsed(found.answer)
         if found.kind == "summary":
-            return Plan(response, [], None, is_summary=True)
+            return ResponsePlan(response, [], None, is_summary=True)
         try:
             planned = await plan_calls(self._checks, account_id, agent, response, tools)
             final = (
@@ -127,14 +115,14 @@ class StoredAnswers:
         except Unavailable as error:
             log.warning("values_not_checked", error=error.message)
             raise ToolUnavailable(error.message) from None
-        return Plan(response, planned, final)
+        return ResponsePlan(response, planned, final)
 
     async def _apply(
         self,
         call_input: CallInput,
         agent: AgentVersion,
         tools: Tools,
-        plan: Plan,
+        plan: ResponsePlan,
         start_calls: Start | None,
     ) -> NextStep:
         async def apply() -> NextStep:
@@ -152,22 +140,9 @@ class StoredAnswers:
                 if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
                     # It is applied: an earlier attempt committed, although its connection was lost.
                     return await self._loop.advance(tx, task)
-                if plan.is_summary:
-                    next_step = await self._loop.apply_summary(
-                        tx, task, call_input.step, plan.response
-                    )
-                else:
-                    next_step = await self._loop.apply_response(
-                        tx,
-                        task,
-                        agent,
-                        call_input.step,
-                        plan.response,
-                        plan.calls,
-                        tools,
-                        plan.answer,
-                        start_calls,
-                    )
+                next_step = await self._loop.apply_response(
+                    tx, task, agent, call_input.step, plan, tools, start_calls
+                )
                 if next_step.kind == "think":
                     number = next_step.step
                     await step_events.model_call_starts(tx, task.run_id, number, is_new=True)

@@ -40,7 +40,7 @@ from rota.runs import (
     tool_steps,
     transcript,
 )
-from rota.runs.agent_loop import AgentLoop
+from rota.runs.agent_loop import AgentLoop, ResponsePlan
 from rota.runs.contracts import NextStep
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage, fixed_price
@@ -244,9 +244,8 @@ class _Writer:
             answer = await answers.answer_of(
                 self._checks, tx.account_id, current.output_schema, response
             )
-        following = await self._loop.apply_response(
-            tx, current, agent, step, response, planned, tools, answer
-        )
+        plan = ResponsePlan(response, planned, answer)
+        following = await self._loop.apply_response(tx, current, agent, step, plan, tools)
         await self._date(tx, task)
         return following
 
