@@ -19,6 +19,7 @@ from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.workflow import CheckServers
 from rota.platform import clock, collector, database_server
 from rota.platform.continuity import BEAT_EVERY_S, OLDER, Continuity
+from rota.platform.loops import Loops, is_set
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal
@@ -52,6 +53,7 @@ from rota.worker_start import WorkerState, check_models
 log = structlog.get_logger()
 
 SWEEP_EVERY_S = 5.0
+# How long the loops have to end. The relays give back what they have claimed.
 END_WITHIN_S = 5.0
 COUNT_EVERY_S = 30.0
 ADMIT_EVERY_S = 60.0
@@ -75,6 +77,7 @@ async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
     """Runs until `stop` is set, then lets calls in progress finish."""
+    restored, loops = asyncio.Event(), Loops(stop)
     async with (
         Composition(settings, for_worker=True) as parts,
         contextlib.AsyncExitStack() as stack,
@@ -105,92 +108,100 @@ async def run_worker(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
         )
         lanes = (relay.lane, plan_relay.lane)
-        restored = asyncio.Event()
-        background = [
-            asyncio.create_task(work)
-            for work in (
-                relay.run(),
-                plan_relay.run(),
-                ScheduleSweep(parts.db, parts.task_creation).run(),
-                _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
-                _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
-                _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
-                _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
-                _sweep(lambda: _beat(parts.continuity, restored, stop), BEAT_EVERY_S),
-                _sweep(lambda: database_server.measure(parts.db), SERVER_EVERY_S),
-                slots.wake_queued(),
-                parts.webhook_dispatcher.run(),
-                _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
-                parts.data_sweep.run(),
-                parts.notifications.sender(parts.wakes).run(),
-            )
-        ]
-        stack.push_async_callback(_end, background)
+        work = {
+            "relay": relay.run(),
+            "plan_relay": plan_relay.run(),
+            "schedules": ScheduleSweep(parts.db, parts.task_creation).run(),
+            "reviews": _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
+            "plans": _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
+            "outbox": _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
+            "places": _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
+            "continuity": _sweep(lambda: _beat(parts.continuity, restored, stop), BEAT_EVERY_S),
+            "server": _sweep(lambda: database_server.measure(parts.db), SERVER_EVERY_S),
+            "slots": slots.wake_queued(),
+            "webhooks": parts.webhook_dispatcher.run(),
+            "deliveries": _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
+            "data": parts.data_sweep.run(),
+            "notifications": parts.notifications.sender(parts.wakes).run(),
+        }
+        for name, each in work.items():
+            loops.start(name, each)
+        stack.push_async_callback(loops.end, END_WITHIN_S)
         activities, slices = Activities(*built), _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
-        checks = Checks(parts.db, parts.tool_client)
         client = await _connected(parts.temporal, stop)
-        if client is None:
-            return
-        measuring = _sweep(lambda: queue_metrics.measure(client), MEASURE_EVERY_S)
-        background.append(asyncio.create_task(measuring))
-        options: dict[str, Any] = {
-            "interceptors": [RedactErrors()],
-            "max_concurrent_activities": settings.worker_calls,
-            # Temporal distributes waiting work fairly between accounts, but not what a worker has
-            # already taken. So the worker takes no more than it can do at once.
-            "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
-            "max_cached_workflows": CACHED_RUNS,
-            "max_concurrent_activity_task_polls": SLICE_POLLS,
-            # Slices always go through the queue, where the accounts take turns.
-            "disable_eager_activity_execution": True,
-            # The sandbox takes a tenth of the worker's time. The tests replay the histories of runs
-            # in it, so they find what it would find.
-            "workflow_runner": UnsandboxedWorkflowRunner(),
-            # Work that is assigned to a worker that does not respond goes to another one.
-            "sticky_queue_schedule_to_start_timeout": timedelta(
-                seconds=min(10, settings.run_heartbeat_s)
-            ),
-            # By default the client sends heartbeats only after 0.8 times the timeout, and on a busy
-            # machine a worker that is a little late counts as dead.
-            "max_heartbeat_throttle_interval": timedelta(seconds=settings.run_heartbeat_s / 4),
-            "graceful_shutdown_timeout": timedelta(seconds=shutdown_grace_s(settings)),
-        }
-        runs = Worker(
-            client,
-            task_queue=SLICES_QUEUE,
-            workflows=[TaskRun],
-            activities=[slices.run, activities.fail],
-            **options,
-        )
-        # Runs that an earlier version started, until the last of them has ended.
-        earlier_runs = Worker(
-            client,
-            task_queue=TASK_QUEUE,
-            workflows=[Run, CheckServers],
-            activities=[
-                activities.begin,
-                activities.advance,
-                activities.fail,
-                activities.call_model,
-                activities.call_tool,
-                checks.sweep,
-            ],
-            **options,
-        )
-        await ensure_schedule(client, TASK_QUEUE)
-        collector.settle()
-        async with earlier_runs, runs:
-            state.polls = True
-            log.info("worker_ready", queue=SLICES_QUEUE)
-            await stop.wait()
-            if restored.is_set():
-                # What the database does not know of must not be done again.
-                await _end(background)
-            # Both at the same time: neither takes anything new while the other finishes.
-            await asyncio.gather(runs.shutdown(), earlier_runs.shutdown())
+        if client is not None:
+            measuring = _sweep(lambda: queue_metrics.measure(client), MEASURE_EVERY_S)
+            loops.start("queues", measuring)
+            runs, earlier_runs = _temporal_workers(client, parts, slices, activities)
+            await ensure_schedule(client, TASK_QUEUE)
+            collector.settle()
+            async with earlier_runs, runs:
+                state.polls = True
+                log.info("worker_ready", queue=SLICES_QUEUE)
+                await stop.wait()
+                if restored.is_set():
+                    # What the database does not know of must not be done again.
+                    await loops.end(END_WITHIN_S)
+                # Both at the same time: neither takes anything new while the other finishes.
+                await asyncio.gather(runs.shutdown(), earlier_runs.shutdown())
     if restored.is_set():
         raise StartRefused(OLDER)
+    if loops.failed is not None:
+        raise RuntimeError(f"The loop {loops.failed} ended. See background_failed in the log.")
+
+
+def _temporal_workers(
+    client: Client, parts: Composition, slices: Slices, activities: Activities
+) -> tuple[Worker, Worker]:
+    """What takes runs from Temporal: new ones, and those of earlier versions."""
+    settings = parts.settings
+    checks = Checks(parts.db, parts.tool_client)
+    options: dict[str, Any] = {
+        "interceptors": [RedactErrors()],
+        "max_concurrent_activities": settings.worker_calls,
+        # Temporal distributes waiting work fairly between accounts, but not what a worker has
+        # already taken. So the worker takes no more than it can do at once.
+        "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
+        "max_cached_workflows": CACHED_RUNS,
+        "max_concurrent_activity_task_polls": SLICE_POLLS,
+        # Slices always go through the queue, where the accounts take turns.
+        "disable_eager_activity_execution": True,
+        # The sandbox takes a tenth of the worker's time. The tests replay the histories of runs
+        # in it, so they find what it would find.
+        "workflow_runner": UnsandboxedWorkflowRunner(),
+        # Work that is assigned to a worker that does not respond goes to another one.
+        "sticky_queue_schedule_to_start_timeout": timedelta(
+            seconds=min(10, settings.run_heartbeat_s)
+        ),
+        # By default the client sends heartbeats only after 0.8 times the timeout, and on a busy
+        # machine a worker that is a little late counts as dead.
+        "max_heartbeat_throttle_interval": timedelta(seconds=settings.run_heartbeat_s / 4),
+        "graceful_shutdown_timeout": timedelta(seconds=shutdown_grace_s(settings)),
+    }
+    runs = Worker(
+        client,
+        task_queue=SLICES_QUEUE,
+        workflows=[TaskRun],
+        activities=[slices.run, activities.fail],
+        **options,
+    )
+    # Runs that an earlier version started, until the last of them has ended.
+    earlier_runs = Worker(
+        client,
+        task_queue=TASK_QUEUE,
+        workflows=[Run, CheckServers],
+        activities=[
+            activities.begin,
+            activities.advance,
+            activities.fail,
+            activities.call_model,
+            activities.call_tool,
+            checks.sweep,
+        ],
+        **options,
+    )
+    return runs, earlier_runs
 
 
 def shutdown_grace_s(settings: Settings) -> float:
@@ -252,13 +263,6 @@ async def _beat(continuity: Continuity, restored: asyncio.Event, stop: asyncio.E
         stop.set()
 
 
-async def _end(background: Sequence[asyncio.Task[None]]) -> None:
-    for task in background:
-        task.cancel()
-    # The relays give back what they have claimed.
-    await asyncio.wait(background, timeout=END_WITHIN_S)
-
-
 async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:
     """Connects to Temporal, as soon as it is available. None if `stop` is set before that."""
     while True:
@@ -267,7 +271,5 @@ async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:
             return await temporal.connect()
         except (RuntimeError, RPCError) as error:
             log.warning("temporal_unavailable", error=str(error))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1):
-                await stop.wait()
-                return None
+        if await is_set(stop, within_s=1):
+            return None

@@ -185,9 +185,12 @@ async def test_a_copy_on_the_same_server_is_refused_until_it_is_finished(
     await another(parts).check()
 
 
+@pytest.mark.parametrize("has_temporal", [True, False])
 async def test_a_worker_stops_when_its_database_was_restored(
-    parts: Composition, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    parts: Composition, settings: Settings, monkeypatch: pytest.MonkeyPatch, has_temporal: bool
 ) -> None:
+    if not has_temporal:
+        settings = settings.model_copy(update={"temporal_address": "127.0.0.1:1"})
     monkeypatch.setattr(worker, "BEAT_EVERY_S", 0.05)
     running = asyncio.create_task(worker.run_worker(settings, asyncio.Event()))
     async with asyncio.timeout(60):
