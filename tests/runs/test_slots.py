@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from rota.dev.stack import Stack
+from rota.events import outbox
 from rota.platform import ids
+from rota.platform.db import Database
 from rota.runs.contracts import RunInput
 from rota.runs.slots import Slots
 from tests.runs.runner import KILLED_HEARTBEAT_S, Runner, until
@@ -64,6 +66,42 @@ async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end
     assert await waiting
     # Nobody gives a slot back.
     assert not await slots.take(run_input)
+
+
+async def test_an_account_whose_runs_cannot_be_woken_does_not_delay_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its runs are woken as soon as another slice ends, not only at the next look."""
+    accounts, attempts = [uuid4(), uuid4()], list[UUID]()
+    both, again = asyncio.Event(), asyncio.Event()
+
+    async def queued_runs(_: Database) -> list[UUID]:
+        return accounts
+
+    async def wake(_: Database, account_id: UUID, limit: int) -> int:
+        attempts.append(account_id)
+        if len(attempts) == 1:
+            raise OSError("The first account has no connection.")
+        (both if len(attempts) == 2 else again).set()
+        return 0
+
+    monkeypatch.setattr(outbox, "accounts_with_queued_runs", queued_runs)
+    monkeypatch.setattr(outbox, "wake_queued_runs", wake)
+    monkeypatch.setattr("rota.runs.slots.LOOK_EVERY_S", 600)
+    slots = Slots(AsyncMock(), AsyncMock(), SLOTS)
+    run_input = RunInput(ids.to_wire("acct", uuid4()), ids.to_wire("task", uuid4()), 1)
+    assert await slots.take(run_input)
+    waking = asyncio.create_task(slots.wake_queued())
+    try:
+        async with asyncio.timeout(10):
+            await both.wait()
+            slots.give_back(run_input)
+            await again.wait()
+    finally:
+        waking.cancel()
+        await asyncio.wait([waking])
+    assert set(attempts[:2]) == set(accounts)
+    assert attempts[2] == attempts[0]
 
 
 @pytest.mark.long

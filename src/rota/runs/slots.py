@@ -7,7 +7,6 @@ account's slices ends.
 """
 
 import asyncio
-import contextlib
 import time
 from collections import Counter
 from uuid import UUID
@@ -20,6 +19,7 @@ from rota.events.wakes import Wakes
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.errors import RateLimited
+from rota.platform.loops import is_set
 from rota.platform.shares import Shares
 from rota.runs.contracts import RunInput
 from rota.runs.run_context import ids_of
@@ -104,14 +104,20 @@ class Slots:
                     self._queued |= set(await outbox.accounts_with_queued_runs(self._db))
                     self._woken.clear()
                     look_at = time.monotonic() + clock.about(LOOK_EVERY_S)
-                for account_id in list(self._queued):
-                    await self._wake(account_id)
             except Exception as error:
-                log.warning("queued_run_wake_failed", error=repr(error))
+                log.warning("queued_run_look_failed", error=repr(error))
                 await asyncio.sleep(clock.about(1))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0, look_at - time.monotonic())):
-                    await self._changed.wait()
+                continue
+            for account_id in list(self._queued):
+                try:
+                    await self._wake(account_id)
+                except Exception as error:
+                    # It must not delay the other accounts.
+                    self._queued.add(account_id)
+                    log.warning(
+                        "queued_run_wake_failed", account_id=str(account_id), error=repr(error)
+                    )
+            await is_set(self._changed, look_at - time.monotonic())
 
     async def _wake(self, account_id: UUID) -> None:
         room = self._shares.room(account_id) - self._woken[account_id]
