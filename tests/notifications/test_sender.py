@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from rota.notifications import queries
 from rota.notifications import sender as senders
 from rota.notifications.delivery import MAX_ATTEMPTS
 from rota.notifications.model import QueueId
@@ -161,6 +162,35 @@ async def test_a_worker_that_stops_lets_its_messages_end(desk: Desk) -> None:
     await desk.later(person, timedelta(hours=1))
     await desk.send()
     assert len(desk.mails(person)) == 1
+
+
+async def test_a_sender_goes_on_after_an_error_in_a_look(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    due, errors = queries.due, [ZeroDivisionError]
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            raise errors.pop()
+
+    async def broken_once(connection: Any, limit: int) -> Any:
+        return Broken() if errors else await due(connection, limit)
+
+    monkeypatch.setattr(queries, "due", broken_once)
+    monkeypatch.setattr(senders, "RETRY_AFTER_ERROR_S", 0.05)
+    running = asyncio.create_task(desk.sender().run())
+
+    async def is_sent() -> bool:
+        return bool(desk.mails(person))
+
+    try:
+        await until(is_sent)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    assert not errors
 
 
 async def test_what_is_given_up_is_given_up_as_a_whole(desk: Desk) -> None:

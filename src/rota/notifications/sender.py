@@ -77,7 +77,12 @@ class Sender:
         try:
             while True:
                 self._wake_signal.clear()
-                wait_s = await self._look()
+                try:
+                    wait_s = await self._look()
+                except Exception as error:
+                    # Usually the database is down. Everything stays in it.
+                    log.exception("notifications_failed", error=repr(error))
+                    wait_s = clock.about(RETRY_AFTER_ERROR_S)
                 # Many commits at once cost one look.
                 await asyncio.sleep(PAUSE_S)
                 await self._wake_signal.wait(wait_s)
@@ -106,15 +111,10 @@ class Sender:
     async def _look(self) -> float:
         """Starts to send what is due. Returns how long to wait before the next look."""
         blocked: set[UUID] = set()
-        try:
-            while await self._take_notices(blocked):
-                pass
-            async with self._db.relay() as connection:
-                due = await queries.due(connection, ROOM * 4)
-        except Exception as error:
-            # Usually the database is down. Everything stays in it.
-            log.exception("notifications_failed", error=repr(error))
-            return clock.about(RETRY_AFTER_ERROR_S)
+        while await self._take_notices(blocked):
+            pass
+        async with self._db.relay() as connection:
+            due = await queries.due(connection, ROOM * 4)
         OLDEST_SECONDS.set(due.oldest_s)
         FAILING_SECONDS.set(due.failing_s)
         handled = {each.id for each in self._handling.values()}
