@@ -17,6 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from rota.platform import redis as redis_clients
+from rota.platform.loops import is_set
 
 log = structlog.get_logger()
 
@@ -62,9 +63,7 @@ class Woken(asyncio.Event):
 
     async def wait_until(self, moment: float) -> None:
         """Until it is set, or until a moment of the monotonic clock."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(moment - time.monotonic()):
-                await self.wait()
+        await is_set(self, moment - time.monotonic())
 
 
 class Fanout:

@@ -20,6 +20,7 @@ from rota.events.outbox import POLL_EVERY_S, Claim, Handler, Outcome, Saved, Una
 from rota.events.wakes import Wakes
 from rota.platform import clock
 from rota.platform.db import DATABASE_ERRORS, Database
+from rota.platform.loops import is_set
 from rota.platform.telemetry import without_secrets
 
 log = structlog.get_logger()
@@ -88,9 +89,7 @@ class Relay:
                 await self.room()
                 self._woken.clear()
                 if wait_s := await self._look():
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(wait_s):
-                            await self._woken.wait()
+                    await is_set(self._woken, wait_s)
         finally:
             if listener is not None:
                 listener.cancel()

@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 
 from rota.platform import clock
 from rota.platform.db import DATABASE_ERRORS
+from rota.platform.loops import is_set
 
 log = structlog.get_logger()
 
@@ -60,9 +61,7 @@ class WakeSignal:
 
     async def wait(self, seconds: float) -> None:
         """Until it is woken, at most so long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
+        await is_set(self._woken, seconds)
 
 
 class Wakes:

@@ -10,7 +10,6 @@ a few accounts cannot take all places. If many accounts take them, turns are sho
 """
 
 import asyncio
-import contextlib
 from collections import Counter
 from uuid import UUID
 
@@ -20,6 +19,7 @@ from prometheus_client import Gauge
 from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import Database
+from rota.platform.loops import is_set
 from rota.webhooks import progress
 from rota.webhooks.progress import Claim
 from rota.webhooks.turns import DeliveryTurns
@@ -62,7 +62,6 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Sends until it is cancelled."""
-        loop = asyncio.get_running_loop()
         try:
             async with self._fanout.watching(self._on_events, self._on_webhook):
                 while True:
@@ -73,10 +72,8 @@ class Dispatcher:
                         # Usually the database is down. The webhooks stay in it.
                         log.exception("webhook_dispatch_failed", error=repr(error))
                         wait_s = clock.about(RETRY_AFTER_ERROR_S)
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout_at(loop.time() + wait_s):
-                            await self._woken.wait()
-                            await asyncio.sleep(GATHER_S)
+                    if await is_set(self._woken, wait_s):
+                        await asyncio.sleep(GATHER_S)
         finally:
             await self._stop()
 
