@@ -1,6 +1,7 @@
 """How a worker takes turns, and what it does when something changes while it sends."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -157,8 +158,7 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
         await make_due(office, webhook)
         await taken(parts, person, webhook)
         paused = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
-        paused.hold_s = -1.0
-        await paused.take(claim)
+        await paused.take(replace(claim, taken_at=claim.taken_at - 2 * HOLD_S))
         await paused.aclose()
         assert receiver.received == []
         # Another worker has it now, and what the first one saves has no effect.
@@ -178,8 +178,7 @@ async def test_a_worker_that_was_paused_continues_if_no_other_one_has_the_webhoo
         await happen(parts, person, 5)
         claim = await taken(parts, person, webhook)
         paused = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
-        paused.hold_s = -1.0
-        await paused.take(claim)
+        await paused.take(replace(claim, taken_at=claim.taken_at - 2 * HOLD_S))
         await paused.aclose()
     assert receiver.sequences() == list(range(start + 1, start + 7))
     assert (await read(person, webhook))["confirmedSequence"] == start + 6

@@ -26,7 +26,7 @@ from rota.tasks import cancellation
 from rota.tasks import queries as task_queries
 from rota.tasks.states import TERMINAL, Trigger
 from rota.tasks.withdrawal import withdraw_approvals
-from rota.webhooks import turns as webhooks
+from rota.webhooks import events as webhooks
 
 CANCELLED = "The task was cancelled before the service was restored."
 # Tables whose rows are deleted when something ends, by the name in the state.

@@ -5,7 +5,7 @@ from uuid import UUID
 from rota.events import journal
 from rota.platform.db import AccountTransaction
 from rota.webhooks import queries
-from rota.webhooks.turns import record
+from rota.webhooks.events import record
 
 
 async def disable_webhooks_of(tx: AccountTransaction, user_id: UUID) -> None:

@@ -28,12 +28,12 @@ from rota.webhooks.errors import (
     TypesNotVisible,
     WebhookNotFound,
 )
+from rota.webhooks.events import record
 from rota.webhooks.model import Delivery, DeliveryOutcome, Webhook, seal_context
 from rota.webhooks.progress import Claim
 from rota.webhooks.schemas import WebhookSecretResponse
 from rota.webhooks.sender import Sender, test_event
 from rota.webhooks.signing import new_secret
-from rota.webhooks.turns import record
 
 MAX_WEBHOOKS = 50
 

@@ -11,19 +11,20 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import timedelta
 from typing import NoReturn
-from uuid import UUID
 
 import asyncpg
 import httpx2
 import structlog
 from prometheus_client import Counter, Histogram
 
-from rota.events import journal, notices
+from rota.events import journal
 from rota.events.fanout import Fanout
-from rota.platform import clock, ids
-from rota.platform.db import AccountTransaction, Database
+from rota.platform import clock
+from rota.platform.db import Database
 from rota.platform.errors import RateLimited
+from rota.platform.loops import is_set
 from rota.webhooks import progress, queries
+from rota.webhooks.events import record
 from rota.webhooks.model import HOLD_S, Delivery, DisabledReason
 from rota.webhooks.progress import Claim, Position
 from rota.webhooks.reading import AccountGone, Journal
@@ -63,8 +64,6 @@ LIMITED_S = 5.0
 PAUSES_S = (2, 10, 60, 300, 1_800, 7_200, 18_000, 36_000)
 # A webhook that fails for this long is disabled.
 GIVE_UP_AFTER = timedelta(days=3)
-
-
 # How soon a webhook whose account cannot be used is checked again. Usually it is deleted by then.
 ACCOUNT_GONE_S = 3_600.0
 
@@ -75,22 +74,19 @@ class _Lost(Exception):
 
 class DeliveryTurns:
     def __init__(self, db: Database, fanout: Fanout, sender: Sender) -> None:
-        self._journal = Journal(db)
-        self._db = db
+        self.journal = Journal(db)
+        self.db = db
         self._fanout = fanout
-        self._sender = sender
+        self.sender = sender
         # Longer than an attempt takes: a change of a webhook waits for a worker that sends.
         self.lease_s = 2 * sender.timeout_s + LEASE_MARGIN_S
-        self.hold_s = HOLD_S
         self._running: set[_Turn] = set()
         self._renewal: asyncio.Task[None] | None = None
 
     async def take(self, claim: Claim, is_crowded: Callable[[], bool] = lambda: False) -> None:
         """Sends until nothing is left, a delivery fails, or the turn is over. `is_crowded`: whether
         the worker has no place for another webhook."""
-        turn = _Turn(
-            self._db, self._journal, self._sender, claim, self.lease_s, self.hold_s, is_crowded
-        )
+        turn = _Turn(self, claim, is_crowded)
         self._running.add(turn)
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew())
@@ -123,7 +119,7 @@ class DeliveryTurns:
                 return
             started = time.monotonic()
             try:
-                async with self._db.relay() as connection:
+                async with self.db.relay() as connection:
                     held = await progress.renew(connection, [claim for _, claim in running])
             except Exception as error:
                 # Turns end when their time is over. Another worker continues.
@@ -135,24 +131,14 @@ class DeliveryTurns:
 
 
 class _Turn:
-    def __init__(
-        self,
-        db: Database,
-        events: Journal,
-        sender: Sender,
-        claim: Claim,
-        lease_s: float,
-        hold_s: float,
-        is_crowded: Callable[[], bool],
-    ) -> None:
-        self._db = db
-        self._journal = events
-        self._sender = sender
+    def __init__(self, owner: DeliveryTurns, claim: Claim, is_crowded: Callable[[], bool]) -> None:
+        self._db = owner.db
+        self._journal = owner.journal
+        self._sender = owner.sender
+        self._lease_s = owner.lease_s
         self.claim = claim
-        self._lease_s = lease_s
-        self._hold_s = hold_s
         self._is_crowded = is_crowded
-        self._held_until = claim.taken_at + hold_s
+        self._held_until = claim.taken_at + HOLD_S
         self._saved_at = claim.taken_at
         webhook = claim.webhook
         self._position = Position(webhook.confirmed_sequence, webhook.previous_sequence)
@@ -185,7 +171,7 @@ class _Turn:
                     lasts_s = CROWDED_TURN_S if self._is_crowded() else TURN_S
                     if time.monotonic() > began + lasts_s:
                         return await self._save(None, again=True)
-                if not events and not await _follows(woken):
+                if not events and not await is_set(woken, KEEP_S):
                     return await self._save(None)
                 if time.monotonic() - self._saved_at > self._lease_s / 2:
                     # Many events that it does not want.
@@ -194,7 +180,7 @@ class _Turn:
     def held_since(self, claim: Claim, at: float) -> None:
         """This worker had the webhook at this time, if the claim has not changed since."""
         if self.claim is claim:
-            self._held_until = at + self._hold_s
+            self._held_until = at + HOLD_S
 
     async def give_back(self, delay_s: float = 0) -> None:
         async with self._db.relay() as connection:
@@ -303,7 +289,7 @@ class _Turn:
         if saved is None:
             raise _Lost
         self.claim = replace(claim, webhook=saved)
-        self._held_until = started + self._hold_s
+        self._held_until = started + HOLD_S
         self._saved_at = started
 
     async def _failed(self, attempt: Attempt, event: journal.Event) -> None:
@@ -357,25 +343,3 @@ class _Turn:
             await record(tx, "webhook.skipped", claim.webhook.id, **data)
         SKIPPED.inc(last - first + 1)
         log.warning("webhook_skipped", webhook_id=str(claim.webhook.id), first=first, last=last)
-
-
-async def _follows(woken: asyncio.Event) -> bool:
-    """Waits a moment for another event. False: none came."""
-    try:
-        async with asyncio.timeout(KEEP_S):
-            await woken.wait()
-    except TimeoutError:
-        return False
-    return True
-
-
-async def record(
-    tx: AccountTransaction, kind: str, webhook_id: UUID, **data: str | int | None
-) -> None:
-    """Appends an event about a webhook, and tells those who want to know that it is disabled. `by`
-    is the user who caused it: the transaction's, if it is not given."""
-    by = ids.to_wire("user", tx.user_id) if tx.user_id.int else None
-    data = {"webhookId": ids.to_wire("wh", webhook_id), "by": by, **data}
-    await journal.append(tx, kind, data)
-    if kind == "webhook.disabled":
-        await notices.put(tx, "webhook_disabled", webhook_id)
