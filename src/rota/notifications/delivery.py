@@ -14,16 +14,15 @@ from prometheus_client import Counter
 from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.notifications import mail, queries
+from rota.notifications.carriers import Carriers
 from rota.notifications.channels import NotDelivered, Refused, shown
-from rota.notifications.chat import ChatSender
 from rota.notifications.messages import Message, compose
 from rota.notifications.model import CHANNELS, Item, Preferences, QueueId, seal_context
 from rota.notifications.news import SHOWN, SUBJECTS, News
 from rota.notifications.queries import Claim
-from rota.notifications.smtp import Mailer
-from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
+from rota.notifications.unsubscribing import Subscription
 from rota.platform import clock
-from rota.platform.crypto import SealBroken, Vault
+from rota.platform.crypto import SealBroken
 from rota.platform.db import AccountTransaction, Database
 
 log = structlog.get_logger()
@@ -70,24 +69,10 @@ class Timing:
 
 
 class Delivery:
-    def __init__(
-        self,
-        db: Database,
-        vault: Vault,
-        mailer: Mailer,
-        chat: ChatSender,
-        tokens: UnsubscribeTokens,
-        timing: Timing,
-        *,
-        public_url: str,
-    ) -> None:
+    def __init__(self, db: Database, carriers: Carriers, timing: Timing) -> None:
         self._db = db
-        self._vault = vault
-        self._mailer = mailer
-        self._chat = chat
-        self._tokens = tokens
+        self._carriers = carriers
         self._timing = timing
-        self._public_url = public_url
 
     async def deliver(self, queue: QueueId) -> None:
         timing = self._timing
@@ -131,7 +116,7 @@ class Delivery:
                 await queries.rest(tx, claim, timedelta(0), sent=False, error=None)
                 return None
             account = await accounts.name(tx)
-        message = compose(queue, news, preferences.content, account, self._public_url)
+        message = compose(queue, news, preferences.content, account, self._carriers.public_url)
         return Prepared(message, preferences, to, news.items)
 
     async def _receiver(
@@ -148,7 +133,7 @@ class Delivery:
             return None
         context = seal_context(queue.account_id, queue.user_id)
         try:
-            return self._vault.open(preferences.sealed_chat_url, context).decode()
+            return self._carriers.vault.open(preferences.sealed_chat_url, context).decode()
         except SealBroken:
             raise Refused("The stored URL cannot be read. Save it again.") from None
 
@@ -156,12 +141,14 @@ class Delivery:
         message = prepared.message
         if queue.channel == "chat":
             service = prepared.preferences.chat_service or "slack"
-            await self._chat.send(queue.account_id, prepared.to, service, message)
+            await self._carriers.chat.send(queue.account_id, prepared.to, service, message)
             return
-        token = self._tokens.sign(Subscription(queue.account_id, queue.user_id, queue.kind))
-        url = f"{self._public_url}/api/unsubscribe/{token}"
+        subscription = Subscription(queue.account_id, queue.user_id, queue.kind)
+        token = self._carriers.tokens.sign(subscription)
+        url = f"{self._carriers.public_url}/api/unsubscribe/{token}"
         message = replace(message, unsubscribe_url=url)
-        await self._mailer.send(mail.render(message, self._mailer.sender, prepared.to))
+        mailer = self._carriers.mailer
+        await mailer.send(mail.render(message, mailer.sender, prepared.to))
 
     async def _retry(self, claim: Claim, error: NotDelivered) -> None:
         """Tries again with a growing delay. What has waited for a day is given up."""

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from rota.events.wakes import Wakes
+from rota.notifications.carriers import Carriers
 from rota.notifications.chat import ChatSender
 from rota.notifications.delivery import Delivery, Timing
 from rota.notifications.sender import Sender
@@ -27,16 +28,16 @@ class NotificationAssembly:
         self._db = db
         self._digest = timedelta(minutes=settings.digest_minutes)
         tokens = UnsubscribeTokens(settings.secret_keys, settings.cell)
-        self._channels = (db, vault, self.mailer, ChatSender(egress), tokens)
-        self._public_url = settings.public_url
+        self._carriers = Carriers(
+            self.mailer, ChatSender(egress), vault, tokens, settings.public_url
+        )
 
     def service(self) -> Notifications:
         minutes = int(self._digest.total_seconds() // 60)
-        return Notifications(*self._channels, public_url=self._public_url, digest_minutes=minutes)
+        return Notifications(self._db, self._carriers, digest_minutes=minutes)
 
     def delivery(self, timing: Timing | None = None) -> Delivery:
-        timing = timing or Timing(self._digest)
-        return Delivery(*self._channels, timing, public_url=self._public_url)
+        return Delivery(self._db, self._carriers, timing or Timing(self._digest))
 
     def sender(self, wakes: Wakes | None, timing: Timing | None = None) -> Sender:
         has_mail = self.mailer.transport != "off"

@@ -9,8 +9,9 @@ import structlog
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.notifications import mail, queries
+from rota.notifications.carriers import Carriers
 from rota.notifications.channels import NotDelivered, Refused, shown
-from rota.notifications.chat import ChatSender, shortened
+from rota.notifications.chat import shortened
 from rota.notifications.errors import (
     InvalidChat,
     LinkNotValid,
@@ -27,10 +28,10 @@ from rota.notifications.model import (
     seal_context,
 )
 from rota.notifications.schemas import PutChat, PutNotifications
-from rota.notifications.smtp import Mailer, Transport
-from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
+from rota.notifications.smtp import Transport
+from rota.notifications.unsubscribing import Subscription
 from rota.platform import clock
-from rota.platform.crypto import SealBroken, Vault
+from rota.platform.crypto import SealBroken
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.egress import EgressRefused
 from rota.platform.ids import to_wire
@@ -51,28 +52,14 @@ class Overview:
 
 
 class Notifications:
-    def __init__(
-        self,
-        db: Database,
-        vault: Vault,
-        mailer: Mailer,
-        chat: ChatSender,
-        tokens: UnsubscribeTokens,
-        *,
-        public_url: str,
-        digest_minutes: int,
-    ) -> None:
+    def __init__(self, db: Database, carriers: Carriers, *, digest_minutes: int) -> None:
         self._db = db
-        self._vault = vault
-        self._mailer = mailer
-        self._chat = chat
-        self._tokens = tokens
-        self._public_url = public_url
+        self._carriers = carriers
         self.digest_minutes = digest_minutes
 
     @property
     def transport(self) -> Transport:
-        return self._mailer.transport
+        return self._carriers.mailer.transport
 
     async def get(self, caller: Caller) -> Overview:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
@@ -115,14 +102,14 @@ class Notifications:
         if body.service is None:
             raise InvalidChat("service", "is needed with a URL")
         try:
-            self._chat.check_url(body.url)
+            self._carriers.chat.check_url(body.url)
         except EgressRefused as error:
             raise InvalidChat("url", str(error)) from None
         context = seal_context(caller.account_id, caller.user_id)
         return replace(
             before,
             chat_service=body.service,
-            sealed_chat_url=self._vault.seal(body.url.encode(), context),
+            sealed_chat_url=self._carriers.vault.seal(body.url.encode(), context),
             chat_url_shown=shortened(body.url),
         )
 
@@ -142,11 +129,12 @@ class Notifications:
             await queries.note_test(tx, caller.user_id, now)
             tx.record("notifications.tested", {"channel": channel}, _resource(tx))
         home = f"/{to_wire('acct', caller.account_id)}"
-        message = test_message(home, self._public_url, uuid4().hex)
+        message = test_message(home, self._carriers.public_url, uuid4().hex)
         try:
             if channel == "mail":
                 assert address is not None
-                await self._mailer.send(mail.render(message, self._mailer.sender, address))
+                mailer = self._carriers.mailer
+                await mailer.send(mail.render(message, mailer.sender, address))
             else:
                 await self._send_chat(caller, found, message)
         except (NotDelivered, Refused) as error:
@@ -161,10 +149,10 @@ class Notifications:
         service: ChatService = found.chat_service
         context = seal_context(caller.account_id, caller.user_id)
         try:
-            url = self._vault.open(found.sealed_chat_url, context).decode()
+            url = self._carriers.vault.open(found.sealed_chat_url, context).decode()
         except SealBroken:
             raise Refused("The URL of the chat cannot be read. Save it again.") from None
-        await self._chat.send(caller.account_id, url, service, message)
+        await self._carriers.chat.send(caller.account_id, url, service, message)
 
     async def subscription(self, token: str) -> tuple[Subscription, bool]:
         """What a link in an email turns off, and whether it is on. Changes nothing."""
@@ -188,7 +176,7 @@ class Notifications:
         return found
 
     def _read(self, token: str) -> Subscription:
-        found = self._tokens.read(token)
+        found = self._carriers.tokens.read(token)
         if found is None:
             raise LinkNotValid
         return found
