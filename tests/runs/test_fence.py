@@ -13,7 +13,7 @@ from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
-from rota.runs import transcript
+from rota.runs import charging, transcript
 from rota.runs.call_protection import Pulse
 from rota.runs.contracts import CallInput, FailInput, NextStep, SliceEnd
 from rota.runs.model_steps import ModelCallRecord
@@ -157,11 +157,12 @@ async def test_a_late_answer_is_charged_once_and_applied_by_the_successor(run: G
     successor = await begun(run)
     caller = run.activities._model_caller
     agent = await agent_of(run)
-    assert await caller._charge(CallInput(late._run_input, 1), agent, record("Late."))
+    late_input = CallInput(late._run_input, 1)
+    assert await charging.charge(run.context, late_input, agent, record("Late."))
     with pytest.raises(FencedOut):
-        await caller._answers.apply(CallInput(late._run_input, 1), agent, None, {}, None, None)
+        await caller._answers.apply(late_input, agent, None, {}, None, None)
     own = CallInput(successor._run_input, 1)
-    assert not await caller._charge(own, agent, record("Own."))
+    assert not await charging.charge(run.context, own, agent, record("Own."))
     assert await caller._answers.apply(own, agent, None, {}, None, None) == NextStep("end")
     done = await run.task()
     assert (done["status"], done["output"]) == ("COMPLETED", "Late.")
@@ -228,7 +229,8 @@ async def test_calls_are_not_sent_if_the_transaction_that_started_them_failed(
     response = transcript.dump_response(ModelResponse([ToolCallPart("peer__send", ASKED, "c")]))
     caller = run.activities._model_caller
     agent = await agent_of(run)
-    await caller._record(call_input, agent, replace(record(""), response=response))
+    answered = replace(record(""), response=response)
+    assert await charging.charge(run.context, call_input, agent, answered)
     box = await run.toolbox.open(run.account_id, agent)
     tools = {name: tool for name, (tool, _) in box.items()}
 

@@ -17,7 +17,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from rota.platform import clock
 from rota.runs import token_estimate
-from rota.runs.metering import measure
+from rota.runs.charging import measure
 from rota.runs.prices import TokenUsage, fixed_price
 from rota.runs.token_estimate import complete, count, input_tokens, is_complete
 

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from pydantic_ai.messages import ModelResponse
-from pydantic_ai.settings import ModelSettings
 
 from rota.agents.model import AgentVersion
 from rota.credits.money import of_cents
@@ -22,12 +21,10 @@ from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
 from rota.runs import answers, model_request, stored_answers, stored_results, transcript
 from rota.runs.bounds import Bounds
-from rota.runs.metering import measure
-from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain, classify_error
-from rota.runs.model_request import Conversation, ModelCallRequest
-from rota.runs.models import MAX_CALL_S, Models, PricedModel, ask, max_answer_tokens
+from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain
+from rota.runs.model_request import Conversation, MeasuredAnswer, ModelCallRequest
+from rota.runs.models import Models, PricedModel, max_answer_tokens
 from rota.runs.output_formats import OutputFormats, SchemaRefused
-from rota.runs.prices import TokenUsage
 from rota.runs.steps import Step
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import READ_RESULT, Tool, model_name
@@ -204,7 +201,7 @@ class Replays:
             chosen = chain.choose()
             request = model_request.build(chosen, self._formats, conversation)
             try:
-                response, usage = await self._request(task, agent, chosen, request, done)
+                answer = await self._request(task, agent, chosen, request, done)
             except SchemaRefused:
                 continue
             except TryAgain as error:
@@ -214,14 +211,14 @@ class Replays:
                     raise
                 continue
             row = replace(
-                _row(step, chosen.name, transcript.dump_response(response)),
+                _row(step, chosen.name, transcript.dump_response(answer.response)),
                 kind=request.kind,
-                arguments=request.facts(chosen.window, usage),
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cache_read_tokens=usage.cache_read_tokens,
+                arguments=request.facts(chosen.window, answer.usage),
+                input_tokens=answer.usage.input_tokens,
+                output_tokens=answer.usage.output_tokens,
+                cache_read_tokens=answer.usage.cache_read_tokens,
             )
-            return response, row
+            return answer.response, row
 
     async def _request(
         self,
@@ -230,34 +227,20 @@ class Replays:
         chosen: PricedModel,
         request: ModelCallRequest,
         done: _Replay,
-    ) -> tuple[ModelResponse, TokenUsage]:
+    ) -> MeasuredAnswer:
         budget_micros = of_cents(run_budget_cents(agent, task.budget_limit_cents))
-        started_at = clock.now()
         max_tokens = max_answer_tokens(
             chosen.price,
             budget_micros - done.cost_micros,
             request.input_characters,
             request.max_tokens,
-            started_at,
+            clock.now(),
         )
-        settings = request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S)
-        asking = ask(chosen, request.messages, settings, request.parameters, lambda text: None)
-        try:
-            response = await asking
-        except Exception as error:
-            if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
-                raise SchemaRefused from error
-            raise classify_error(error) from error
-        usage, cost_micros = await measure(
-            chosen.price,
-            started_at,
-            request.messages,
-            request.tools,
-            response,
-            request.input_characters,
+        answer = await model_request.send(
+            chosen, self._formats, request, max_tokens, lambda text: None
         )
-        done.cost_micros += cost_micros
-        return response, usage
+        done.cost_micros += answer.cost_micros
+        return answer
 
 
 def _check_summary(done: _Replay, response: ModelResponse) -> None:

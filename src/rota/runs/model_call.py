@@ -1,37 +1,27 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
-from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 import structlog
-from opentelemetry.trace import SpanKind
-from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse
-from pydantic_ai.settings import ModelSettings
 from temporalio import activity
 
-from rota.agents.model import AgentVersion
-from rota.credits import charges, holds
-from rota.credits.model import Charge, RunId
-from rota.events import journal
+from rota.credits import holds
 from rota.events.live_text import LiveTexts, Version
-from rota.platform import clock, ids, tracing
-from rota.platform.db import REJECTED_VALUES, AccountReader
+from rota.platform import clock
+from rota.platform.db import AccountReader
 from rota.platform.schema import SchemaChecks
-from rota.platform.top_accounts import TopAccounts
-from rota.runs import model_request, model_steps, step_events, steps, transcript
+from rota.runs import charging, model_request, model_steps, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.backoff import MODEL_ATTEMPTS, Turns
 from rota.runs.bounds import Bounds, TimeLimitReached, check_deadline
 from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
 from rota.runs.call_protection import finish_despite_cancellation, retry_database
 from rota.runs.contracts import CallInput, NextStep
-from rota.runs.metering import measure
-from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain, classify_error
+from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain
 from rota.runs.model_request import Conversation, ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
-from rota.runs.models import MAX_CALL_S, ModelChain, Models, PricedModel, ask
+from rota.runs.models import ModelChain, Models, PricedModel
 from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.run_context import (
@@ -50,18 +40,6 @@ from rota.tasks import queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
-
-COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
-CALLS = Counter("rota_run_model_calls_total", "Answered model calls.", ["model"])
-TOKENS = Counter("rota_run_tokens_total", "Tokens of model calls.", ["model", "kind"])
-TOP_COSTS = TopAccounts(
-    "rota_top_account_cost_micros_total", "Micro-dollars of the accounts whose runs cost the most."
-)
-ESTIMATED = Counter(
-    "rota_run_estimated_calls_total",
-    "Model calls charged by estimated tokens, because the provider reported none.",
-    ["model"],
-)
 
 # When the provider refuses a request as too long, the estimated bytes per token are multiplied by
 # this factor. The run fails after this many refusals.
@@ -119,7 +97,7 @@ class ModelCaller:
                 record = await self._request(call_input, start, tools, history)
             except ParentBusy:
                 return NextStep("wait")
-            if await self._charge(call_input, start.agent, record):
+            if await charging.charge(self._context, call_input, start.agent, record):
                 stored = Stored(record.kind, record.response)
         return await self._answers.apply(
             call_input, start.agent, start.task.output_schema, tools, stored, start_calls
@@ -248,121 +226,36 @@ class ModelCaller:
         request: ModelCallRequest,
         max_tokens: int,
     ) -> ModelCallRecord:
-        started_at = clock.now()
         run = call_input.run
         version = Version(run.run, run.fence or 0, call_input.step, start.attempts)
         live_text = self._live_texts.begin(start.task.id, version)
-        asking = ask(
+        sending = model_request.send(
             chosen,
-            request.messages,
-            request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
-            request.parameters,
+            self._formats,
+            request,
+            max_tokens,
             lambda text: live_text.add(transcript.storable(text)),
+            # Slices count attempts in the step. Runs of earlier versions let Temporal count.
+            attempt=max(start.attempts // len(chain) + 1, activity.info().attempt),
         )
         try:
-            with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await finish_despite_cancellation(asking)
+            answer = await finish_despite_cancellation(sending)
         except BaseException as error:
             live_text.discard()
-            if not isinstance(error, Exception):
-                raise
-            if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
-                raise SchemaRefused from error
-            # Slices count attempts in the step. Runs of earlier versions let Temporal count.
-            attempt = max(start.attempts // len(chain) + 1, activity.info().attempt)
-            meaning = classify_error(error, attempt)
-            if isinstance(meaning, TryAgain):
-                chain.failed(chosen, meaning.after, avoided=meaning.is_outage)
-            raise meaning from error
+            if isinstance(error, TryAgain):
+                chain.failed(chosen, error.after, avoided=error.is_outage)
+            raise
         live_text.end()
-        usage, cost_micros = await measure(
-            chosen.price,
-            started_at,
-            request.messages,
-            request.tools,
-            response,
-            request.input_characters,
-        )
         return ModelCallRecord(
             model=chosen.name,
-            response=_storable(response),
-            usage=usage,
-            cost_micros=cost_micros,
+            response=_storable(answer.response),
+            usage=answer.usage,
+            cost_micros=answer.cost_micros,
             price_version=chosen.price.version,
-            started_at=started_at,
+            started_at=answer.started_at,
             kind=request.kind,
-            arguments=_arguments(request.facts(chosen.window, usage), chain.before(chosen)),
+            arguments=_arguments(request.facts(chosen.window, answer.usage), chain.before(chosen)),
         )
-
-    async def _charge(
-        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
-    ) -> bool:
-        """Stores and charges the call. Returns whether the stored answer is this one."""
-        took = clock.now() - record.started_at
-        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
-        storable = record.response is not None
-        try:
-            is_new = await retry_database(lambda: self._record(call_input, agent, record))
-        except REJECTED_VALUES:
-            # PostgreSQL cannot store the answer. The call is charged all the same.
-            storable = False
-            without_answer = replace(record, response=None)
-            is_new = await retry_database(lambda: self._record(call_input, agent, without_answer))
-        if is_new:
-            _count(record, ids_of(call_input.run)[0])
-        return is_new and storable
-
-    async def _record(
-        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
-    ) -> bool:
-        """Stores and charges the call. Returns False if that has already happened.
-
-        The provider bills the call, so it is charged even if its run has ended or another slice has
-        taken the run over.
-        """
-        account_id, task_id = ids_of(call_input.run)
-        run_id = RunId(task_id, call_input.run.run)
-        usage = record.usage
-        async with self._context.db.write(account_id) as tx:
-            await journal.lock_account(tx)
-            if not await model_steps.record(tx, task_id, run_id.run, call_input.step, record):
-                return False
-            charge = Charge(
-                run_id,
-                call_input.step,
-                agent.name,
-                record.model,
-                record.price_version,
-                cost_micros=record.cost_micros,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                estimated=usage.estimated,
-            )
-            await step_events.model_call_finished(tx, run_id, call_input.step)
-            spent_micros = await charges.charge(tx, charge)
-            status, run = await queries.add_usage(
-                tx,
-                task_id,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_micros=spent_micros,
-            )
-            # The answer of a failed run stays unapplied: a retry from failure asks the model again.
-            if (status, run) == ("CANCELLED", run_id.run):
-                await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
-        return True
-
-
-def _count(record: ModelCallRecord, account_id: UUID) -> None:
-    model, usage = record.model, record.usage
-    CALLS.labels(model).inc()
-    COST_MICROS.labels(model).inc(record.cost_micros)
-    TOP_COSTS.add(ids.to_wire("acct", account_id), record.cost_micros)
-    TOKENS.labels(model, "cached_input").inc(usage.cache_read_tokens)
-    TOKENS.labels(model, "input").inc(usage.input_tokens - usage.cache_read_tokens)
-    TOKENS.labels(model, "output").inc(usage.output_tokens)
-    if usage.estimated:
-        ESTIMATED.labels(model).inc()
 
 
 def _arguments(facts: dict[str, Any], instead_of: list[str]) -> dict[str, Any] | None:

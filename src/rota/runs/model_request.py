@@ -1,20 +1,30 @@
-"""What a model is asked in one call: the conversation, or for a long run first a summary of it."""
+"""The request of one model call: the conversation, or for a long run first a summary of it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from opentelemetry.trace import SpanKind
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from rota.agents.model import AgentVersion
-from rota.platform import json
-from rota.runs import compaction, summaries, transcript
+from rota.platform import clock, json, tracing
+from rota.runs import charging, compaction, summaries, transcript
 from rota.runs.compaction import ContextWindow
-from rota.runs.models import MIN_OUTPUT_TOKENS, MIN_SUMMARY_TOKENS, PricedModel
-from rota.runs.output_formats import OutputFormats
+from rota.runs.model_errors import classify_error
+from rota.runs.models import (
+    MAX_CALL_S,
+    MIN_OUTPUT_TOKENS,
+    MIN_SUMMARY_TOKENS,
+    OnText,
+    PricedModel,
+    ask,
+)
+from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.tools import READ_RESULT, Tool
@@ -79,6 +89,16 @@ class ModelCallRequest:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredAnswer:
+    """What a model answered, and what that cost."""
+
+    response: ModelResponse
+    usage: TokenUsage
+    cost_micros: int
+    started_at: datetime
+
+
 def build(
     chosen: PricedModel,
     formats: OutputFormats,
@@ -134,6 +154,36 @@ def build(
         output_schema=schema,
         through_step=view.summarize_through,
     )
+
+
+async def send(
+    chosen: PricedModel,
+    formats: OutputFormats,
+    request: ModelCallRequest,
+    max_tokens: int,
+    on_text: OnText,
+    *,
+    attempt: int = 1,
+) -> MeasuredAnswer:
+    """The answer to the request. Raises SchemaRefused, or what an error means for the run."""
+    started_at = clock.now()
+    settings = request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S)
+    try:
+        with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
+            response = await ask(chosen, request.messages, settings, request.parameters, on_text)
+    except Exception as error:
+        if formats.is_refused(chosen, request.parameters, request.output_schema, error):
+            raise SchemaRefused from error
+        raise classify_error(error, attempt) from error
+    usage, cost_micros = await charging.measure(
+        chosen.price,
+        started_at,
+        request.messages,
+        request.tools,
+        response,
+        request.input_characters,
+    )
+    return MeasuredAnswer(response, usage, cost_micros, started_at)
 
 
 def _characters(tool: ToolDefinition) -> int:

@@ -21,8 +21,6 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from rota.auth.caller import Caller
 from rota.composition import Composition
-from rota.credits import charges
-from rota.credits.model import Charge
 from rota.dev.demo.conversation import read
 from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.plans import PLANS, Plan
@@ -33,7 +31,7 @@ from rota.platform import audit, clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
 from rota.runs import (
     answers,
-    model_steps,
+    charging,
     step_events,
     steps,
     stored_answers,
@@ -214,26 +212,7 @@ class _Writer:
             started_at=started_at,
         )
         await step_events.model_call_starts(tx, task.run_id, step, is_new=True)
-        await model_steps.record(tx, task.id, task.run, step, record)
-        await step_events.model_call_finished(tx, task.run_id, step)
-        charge = Charge(
-            task.run_id,
-            step,
-            agent.name,
-            record.model,
-            record.price_version,
-            cost_micros=cost_micros,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-        )
-        spent_micros = await charges.charge(tx, charge)
-        await queries.add_usage(
-            tx,
-            task.id,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cost_micros=spent_micros,
-        )
+        await charging.store_charged(tx, task.run_id, step, agent, record)
         await steps.finish_model_call(tx, task.id, task.run, step)
         planned = await stored_answers.plan_calls(
             self._checks, tx.account_id, agent, response, tools
