@@ -38,6 +38,7 @@ from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.mcp_tools import McpTools
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import MAX_CALL_S, Models
+from rota.runs.parts import RunParts
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slices
 from rota.runs.slots import Slots
@@ -95,11 +96,10 @@ async def run_worker(
             may_skip_queue=lambda: state.polls and not stop.is_set() and slots.may_skip_queue(),
         )
         built = run_parts(parts, sources)
-        context, loop, *_ = built
         handlers = {
             **dispatcher.handlers,
             **Cancellation(parts.db).handlers,
-            **Deadlines(context, loop).handlers,
+            **Deadlines(built.context, built.loop).handlers,
         }
         # A relay that is silent for as long as a dead worker counts as dead, too.
         relay = Relay(parts.db, handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
@@ -127,7 +127,7 @@ async def run_worker(
         for name, each in work.items():
             loops.start(name, each)
         stack.push_async_callback(loops.end, END_WITHIN_S)
-        activities, slices = Activities(*built), _slices(parts, built, slots)
+        activities, slices = Activities(built), _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
         client = await _connected(parts.temporal, stop)
         if client is not None:
@@ -211,13 +211,10 @@ def shutdown_grace_s(settings: Settings) -> float:
     return max(MAX_CALL_S, settings.mcp_call_s) + STOPPING_S
 
 
-RunParts = tuple[RunContext, AgentLoop, ModelCaller, ToolCaller]
-
-
 def _slices(parts: Composition, built: RunParts, slots: Slots) -> Slices:
     settings = parts.settings
     return Slices(
-        *built,
+        built,
         parts.fanout,
         # As many as a worker's slots.
         AbandonedCalls(settings.worker_calls),
@@ -243,7 +240,7 @@ def run_parts(parts: Composition, sources: Sequence[ToolSource] = ()) -> RunPart
         parts.live_texts,
     )
     tool_caller = ToolCaller(context, toolbox, loop, Delegation(parts.task_creation))
-    return context, loop, model_caller, tool_caller
+    return RunParts(context, loop, model_caller, tool_caller)
 
 
 async def _sweep(work: Callable[[], Awaitable[object]], every_s: float = SWEEP_EVERY_S) -> None:

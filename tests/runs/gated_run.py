@@ -34,6 +34,7 @@ from rota.runs.earlier_activities import Activities
 from rota.runs.failing import Failing
 from rota.runs.lost_calls import AbandonedCalls
 from rota.runs.mcp_tools import McpTools
+from rota.runs.parts import RunParts
 from rota.runs.run_context import RunContext
 from rota.runs.slices import Slice, Slices
 from rota.runs.slots import Slots
@@ -141,7 +142,7 @@ class GatedRun:
         self.toolbox = Toolbox([McpTools(parts.db, cast("ToolClient", self.client))])
         self.loop = AgentLoop(gate_time=parts.gate_time)
         built = run_parts(parts)
-        self.activities, self.model_caller = Activities(*built), built[2]
+        self.activities, self.model_caller = Activities(built), built.model_caller
         self.failing = Failing(self.context, self.loop)
         self.tool_caller = ToolCaller(
             self.context, self.toolbox, self.loop, Delegation(parts.task_creation)
@@ -242,10 +243,7 @@ class GatedRun:
     @property
     def slices(self) -> Slices:
         return Slices(
-            self.context,
-            self.loop,
-            self.model_caller,
-            self.tool_caller,
+            RunParts(self.context, self.loop, self.model_caller, self.tool_caller),
             self.parts.fanout,
             AbandonedCalls(1),
             Slots(self.parts.db, self.parts.wakes, 1),

@@ -33,6 +33,7 @@ from rota.runs.failing import Failing
 from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import BudgetExceeded
 from rota.runs.models import Models, max_answer_tokens
+from rota.runs.parts import RunParts
 from rota.runs.prices import fixed_price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
@@ -177,25 +178,18 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
     try:
         context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
         failing = Failing(context, loop)
-        activities = Activities(
+        model_caller = ModelCaller(
             context,
+            Models({}, None),
+            Toolbox(),
+            SchemaChecks(),
             loop,
-            ModelCaller(
-                context,
-                Models({}, None),
-                Toolbox(),
-                SchemaChecks(),
-                loop,
-                Bounds(1, timedelta(hours=1)),
-                LiveTexts(Redis()),
-            ),
-            ToolCaller(
-                context,
-                Toolbox(),
-                loop,
-                Delegation(Composition(runner.service.settings).task_creation),
-            ),
+            Bounds(1, timedelta(hours=1)),
+            LiveTexts(Redis()),
         )
+        delegation = Delegation(Composition(runner.service.settings).task_creation)
+        tool_caller = ToolCaller(context, Toolbox(), loop, delegation)
+        activities = Activities(RunParts(context, loop, model_caller, tool_caller))
         run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
         assert await failing.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep("wait")
         # A run that is not the task's current run changes nothing.

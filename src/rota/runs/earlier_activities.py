@@ -15,7 +15,6 @@ from temporalio.exceptions import ApplicationError
 
 from rota.platform import clock
 from rota.runs import steps
-from rota.runs.agent_loop import AgentLoop
 from rota.runs.call_protection import heartbeats, retry_database
 from rota.runs.contracts import (
     ADVANCE,
@@ -31,11 +30,11 @@ from rota.runs.contracts import (
     RunInput,
 )
 from rota.runs.failing import Failing
-from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, RunContext, act_as_agent, span_of
+from rota.runs.parts import RunParts
+from rota.runs.run_context import FencedOut, act_as_agent, span_of
 from rota.runs.slices import QUEUE_SECONDS
-from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
+from rota.runs.tool_call import WAITS_FOR_PERSON, Started
 from rota.runs.tools import ToolUnavailable
 from rota.tasks import transitions
 from rota.tasks.states import Trigger
@@ -44,18 +43,12 @@ log = structlog.get_logger()
 
 
 class Activities:
-    def __init__(
-        self,
-        context: RunContext,
-        loop: AgentLoop,
-        model_caller: ModelCaller,
-        tool_caller: ToolCaller,
-    ) -> None:
-        self._context = context
-        self._loop = loop
-        self._model_caller = model_caller
-        self._tool_caller = tool_caller
-        self.fail = Failing(context, loop).fail
+    def __init__(self, parts: RunParts) -> None:
+        self._context = parts.context
+        self._loop = parts.loop
+        self._model_caller = parts.model_caller
+        self._tool_caller = parts.tool_caller
+        self.fail = Failing(parts.context, parts.loop).fail
 
     @activity.defn(name=BEGIN)
     async def begin(self, run_input: RunInput) -> NextStep:

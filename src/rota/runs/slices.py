@@ -21,7 +21,6 @@ from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import forked_steps, step_events, steps
-from rota.runs.agent_loop import AgentLoop
 from rota.runs.backoff import MODEL_ATTEMPTS, TOOL_ATTEMPTS, BackOff, Exhausted, Stop
 from rota.runs.call_budget import ModelCallInput
 from rota.runs.call_protection import Pulse, heartbeats, retry_database
@@ -40,12 +39,12 @@ from rota.runs.contracts import (
     SliceKind,
 )
 from rota.runs.lost_calls import AbandonedCalls, Watching, abort
-from rota.runs.model_call import ModelCaller
 from rota.runs.model_errors import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, span_of
+from rota.runs.parts import RunParts
+from rota.runs.run_context import FencedOut, History, act_as_agent, span_of
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
-from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
+from rota.runs.tool_call import WAITS_FOR_PERSON, Started
 from rota.runs.tools import AccountBusy, ToolUnavailable
 from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
@@ -71,10 +70,7 @@ SHORTEST_PAUSE_S = 0.1
 class Slices:
     def __init__(
         self,
-        context: RunContext,
-        loop: AgentLoop,
-        model_caller: ModelCaller,
-        tool_caller: ToolCaller,
+        parts: RunParts,
         fanout: Fanout,
         abandoned: AbandonedCalls,
         slots: Slots,
@@ -82,11 +78,11 @@ class Slices:
         seconds: float,
         max_steps: int,
     ) -> None:
-        self.context = context
-        self.loop = loop
-        self.model_caller = model_caller
-        self.tool_caller = tool_caller
-        self.watching = Watching(context, fanout)
+        self.context = parts.context
+        self.loop = parts.loop
+        self.model_caller = parts.model_caller
+        self.tool_caller = parts.tool_caller
+        self.watching = Watching(parts.context, fanout)
         self.abandoned = abandoned
         self.slots = slots
         self.seconds = seconds
