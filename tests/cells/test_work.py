@@ -47,6 +47,7 @@ async def work(world: World, runner: Runner, person: Person, receiver: Receiver)
         assert Webhook(secret).verify(got.body, got.headers) == got.event
     keys = (await world.router.http.get("/.well-known/webhook-keys.json")).json()["keys"]
     own = (await runner.service.http.get("/.well-known/webhook-keys.json")).json()["keys"]
+    assert own
     assert all(key in keys for key in own)
     assert webhook["id"].startswith("wh_")
 

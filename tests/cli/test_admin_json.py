@@ -27,7 +27,9 @@ async def test_commands_of_operators_print_json(office: Service) -> None:
     checked = await printed("ledger", "verify", "--account", account)
     assert checked == {"accounts": 1, "differences": []}
     assert (await printed("signing-keys", "rotate"))["kid"]
-    assert all(each["unreadable"] == 0 for each in (await printed("secrets", "rotate")).values())
+    rotated = await printed("secrets", "rotate")
+    assert rotated
+    assert all(each["unreadable"] == 0 for each in rotated.values())
 
 
 async def test_errors_of_operator_commands_are_json_too(office: Service) -> None:

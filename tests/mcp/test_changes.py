@@ -80,7 +80,9 @@ async def test_only_a_changed_connection_connects_and_increases_the_revision(
     assert (after["updatedAt"] > server["updatedAt"]) == bool(fields)
     assert await changes(person) == ([fields] if fields else [])
     # All definitions are the accepted ones, so they can be used at once.
-    assert all(tool["accepted"] for tool in response.json()["tools"])
+    tools = response.json()["tools"]
+    assert tools
+    assert all(tool["accepted"] for tool in tools)
     assert after["status"] == "CONNECTED"
     if after["allowedTools"] != []:
         assert (await invoke(person, server, "add", SUM)).status_code == 200

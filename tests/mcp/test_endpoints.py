@@ -20,8 +20,8 @@ async def test_invoke_returns_results_and_errors(person: Person, peer: Peer) -> 
         "structuredContent": {"sum": 3},
         "isError": False,
     }
-    large = await invoke(person, server, "add", {"a": 2**70, "b": 0})
-    assert large.json()["result"]["structuredContent"] == {"sum": 2**70}
+    large = await invoke(person, server, "add", {"a": 2**70, "b": 1})
+    assert large.json()["result"]["structuredContent"] == {"sum": 2**70 + 1}
     failed = await invoke(person, server, "fail")
     assert failed.json()["result"]["isError"] is True
     wrong = await invoke(person, server, "add", {"a": "x"})

@@ -29,8 +29,9 @@ def test_image_data_is_replaced_by_its_size() -> None:
 
 
 def test_an_integer_above_64_bits_stays_an_integer() -> None:
-    result = types.CallToolResult(content=[], structured_content={"n": 2**70})
-    assert timeline_result(result) == {"structuredContent": {"n": 2**70}, "content": []}
+    # A float would be rounded: it is equal to 2**70, but to no number beside it.
+    result = types.CallToolResult(content=[], structured_content={"n": 2**70 + 1})
+    assert timeline_result(result) == {"structuredContent": {"n": 2**70 + 1}, "content": []}
 
 
 def test_long_results_are_cut() -> None:

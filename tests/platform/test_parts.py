@@ -95,12 +95,6 @@ def test_the_cache_ignores_expired_items() -> None:
     assert cache.get("a") is None
 
 
-async def test_json_columns_store_integers_above_64_bits(stack: Stack) -> None:
-    async with owner_connection(stack.endpoints.database_url) as connection:
-        stored = await connection.fetchval("SELECT $1::jsonb", {"number": 2**70, "text": "ö"})
-    assert stored == {"number": float(2**70), "text": "ö"}
-
-
 async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:
     response = await probed.http.get("/health/ready")
     assert response.status_code == 200

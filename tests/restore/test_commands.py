@@ -239,6 +239,7 @@ async def test_runs_in_temporal_end_and_start_again_from_their_rows(
     assert (await handle.describe()).status == WorkflowExecutionStatus.RUNNING
     await handle.terminate()
     rows = await restored.owned("SELECT due_at <= now() AS due FROM outbox")
+    assert rows
     assert all(row["due"] for row in rows)
 
 

@@ -180,7 +180,9 @@ async def test_a_fork_keeps_its_steps_also_if_a_retry_of_it_ended_before_it_bega
     assert (await patch(person, made["id"], deadline=soon(0.5))).status_code == 200
     await runner.until(person, made, "FAILED")
     assert (await patch(person, made["id"], deadline=None)).status_code == 200
-    for option in (await person.get(f"/api/tasks/{made['id']}/retry")).json()["retry"]["options"]:
+    options = (await person.get(f"/api/tasks/{made['id']}/retry")).json()["retry"]["options"]
+    assert options
+    for option in options:
         assert (option["keptSteps"], option["repeatedSteps"]) == (2, 0)
     await runner.retry(person, made, "failure")
     ended = await runner.until(person, made, "COMPLETED")

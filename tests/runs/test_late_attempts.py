@@ -247,7 +247,9 @@ async def test_items_of_the_previous_version_can_be_edited_answered_and_approved
     await work(run)
     # The calls are not made: what they were shown with is not known.
     assert run.client.made == []
-    assert all("Call the tool again" in row.result for row in await run.tool_rows())
+    rows = await run.tool_rows()
+    assert rows
+    assert all("Call the tool again" in row.result for row in rows)
 
 
 async def test_an_interrupted_call_of_the_previous_version_is_not_called_unmade(

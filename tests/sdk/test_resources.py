@@ -60,6 +60,7 @@ async def test_a_tool_server_is_connected_and_its_tools_are_called(rota: AnyClie
         renamed = await rota(lambda c: c.tool_servers.update(server, name="other"))
         assert renamed.server.name == "other"
         accepted = await rota(lambda c: c.tool_servers.accept(server, tools=tools))
+        assert len(accepted.tools) == len(tools) > 0
         assert all(tool.accepted for tool in accepted.tools)
         assert await rota.all(lambda c: c.tool_servers.checks(server))
     await rota(lambda c: c.tool_servers.disconnect(server))
