@@ -72,3 +72,9 @@ def test_a_result_is_validated_against_the_version_of_the_session() -> None:
         methods.validate_server_result("tools/other", version, {})
     with pytest.raises(ValueError, match="version"):
         methods.validate_server_result("tools/list", "2020-01-01", {"tools": [tool]})
+
+
+def test_what_the_sdk_has_renamed_is_not_replaced_silently() -> None:
+    with pytest.raises(ImportError, match=r"no mcp_types\.methods\.validate_result\."):
+        messages._replace(methods, "validate_result", None)
+    assert not hasattr(methods, "validate_result")

@@ -58,3 +58,14 @@ def test_what_the_packages_of_this_repository_need_is_in_the_lock() -> None:
 def test_build_tools_have_an_exact_version(tool: str) -> None:
     asked = {str(r.specifier) for r in map(Requirement, WANTED) if r.name == tool}
     assert asked == {f"=={PINNED[canonicalize_name(tool)]}"}
+
+
+@pytest.mark.parametrize("name", ["fastapi", "mcp", "openai", "pydantic-ai-slim", "uvicorn"])
+def test_a_package_whose_private_parts_are_used_stays_at_the_tested_minor(name: str) -> None:
+    version = PINNED[canonicalize_name(name)]
+    major, minor, *_ = map(int, version.split("."))
+    [wanted] = {
+        r.specifier for r in map(Requirement, PROJECT["project"]["dependencies"]) if r.name == name
+    }
+    assert wanted.contains(version)
+    assert not wanted.contains(f"{major}.{minor + 1}.0")

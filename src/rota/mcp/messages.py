@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import mcp_types as types
@@ -96,8 +97,15 @@ def _validate_result(
     _adapter(surface[method, version]).validate_python(data, by_name=False)
 
 
-_messages: Any = _Messages()
+def _replace(module: ModuleType, name: str, value: Any) -> None:
+    """Fails if the SDK has renamed what is replaced. Otherwise its own parser would stay in use."""
+    if not hasattr(module, name):
+        raise ImportError(f"The MCP SDK has no {module.__name__}.{name}.")
+    setattr(module, name, value)
+
+
+_messages = _Messages()
 # Both transports of the client: HTTP and the older SSE.
-streamable_http.jsonrpc_message_adapter = _messages  # type: ignore[attr-defined]
-types.jsonrpc_message_adapter = _messages
-methods.validate_server_result = _validate_result
+_replace(streamable_http, "jsonrpc_message_adapter", _messages)
+_replace(types, "jsonrpc_message_adapter", _messages)
+_replace(methods, "validate_server_result", _validate_result)
