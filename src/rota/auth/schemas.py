@@ -12,6 +12,7 @@ from rota.platform.http import examples
 from rota.platform.http.schemas import (
     Body,
     BodyTimestamp,
+    ShownOnce,
     Timestamp,
     Total,
     Visible,
@@ -241,7 +242,7 @@ class KeyCreatedResponse(Wire):
 
     key: Annotated[ApiKey, doc("The key.")]
     secret: Annotated[
-        str | None,
+        ShownOnce,
         doc(
             "The secret to send as `Authorization: Bearer`. It is shown only once: a repeated "
             "request with the same Idempotency-Key gets null.",

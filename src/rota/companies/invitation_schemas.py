@@ -1,12 +1,12 @@
 """Public schemas of invitations."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from rota.auth.schemas import Role
 from rota.companies import queries
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Timestamp, Total, Wire, doc, resource_of
+from rota.platform.http.schemas import Body, ShownOnce, Timestamp, Total, Wire, doc, resource_of
 
 # Written out, because languages disagree about which control characters are white space.
 _PART = r"[^@\s\x00-\x1f\x7f-\x9f\ufeff]+"
@@ -59,12 +59,10 @@ class Invitation(Wire):
 class InvitedResponse(Wire):
     """An invitation and its link."""
 
-    # The link contains the token.
-    shown_once: ClassVar[str] = "url"
-
     invitation: Annotated[Invitation, doc("The invitation.")]
+    # The link contains the token.
     url: Annotated[
-        str | None,
+        ShownOnce,
         doc(
             "The link to send to the person. It is shown only once: a repeated request with the "
             "same Idempotency-Key gets null.",

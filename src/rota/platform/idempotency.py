@@ -2,8 +2,9 @@
 
 The key is claimed, the work is done and the response is stored in one transaction, so a crash
 leaves all of it or nothing. A key belongs to the user who sent it: another member of the account
-can use the same key for another request. A secret in a response, such as a new API key, is never
-stored. Stored responses are encrypted, because they contain the texts of tasks.
+can use the same key for another request. A secret in a response, such as a new API key, has the
+type `ShownOnce` and is never stored. Stored responses are encrypted, because they contain the texts
+of tasks.
 
 Work outside the database, such as a call of a tool, cannot be part of a transaction. Its key is
 claimed before the work and gets the response after it. A claim that stays without a response says
@@ -25,7 +26,7 @@ from rota.platform import clock
 from rota.platform.crypto import Vault
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction, ReadConnection
 from rota.platform.errors import ApiError, Conflict, envelope
-from rota.platform.http.schemas import shared
+from rota.platform.http.schemas import STORED, shared
 from rota.platform.ids import to_wire
 
 IdempotencyKey = Annotated[
@@ -91,8 +92,6 @@ class Outcome:
         return cls(error.status, orjson.dumps(body))
 
 
-# The field that contains a secret. A response with another name for it has it in `shown_once`.
-SHOWN_ONCE = "secret"
 # The status of a claim, which no response has.
 _CLAIMED = 102
 
@@ -171,7 +170,7 @@ class Idempotency:
         response = await work()
         owned = _owned(tx, key)
         sealed = self._vault.seal(
-            _encode(_without_secret(response)), seal_context(tx.account_id, owned)
+            _encode(response, context=STORED), seal_context(tx.account_id, owned)
         )
         await tx.execute(_STORE, tx.account_id, [owned], _fingerprint(*request), status, [sealed])
         return Outcome(status, _encode(response))
@@ -219,7 +218,7 @@ class Idempotency:
             return
         owned = [_owned(tx, f"{key}#{number}") for number in responses]
         sealed = [
-            self._vault.seal(_encode(response), seal_context(tx.account_id, each))
+            self._vault.seal(_encode(response, context=STORED), seal_context(tx.account_id, each))
             for each, response in zip(owned, responses.values(), strict=True)
         ]
         await tx.execute(_STORE, tx.account_id, owned, _fingerprint(*request), status, sealed)
@@ -304,13 +303,6 @@ def _owned(tx: AccountReader, key: str) -> str:
     return f"{to_wire('user', tx.user_id)}:{key}"
 
 
-def _without_secret(response: BaseModel) -> BaseModel:
-    """The response to store. A field that contains a secret is shown once and never stored."""
-    kind = type(response)
-    hidden = {SHOWN_ONCE, getattr(kind, "shown_once", SHOWN_ONCE)} & kind.model_fields.keys()
-    return response.model_copy(update=dict.fromkeys(hidden)) if hidden else response
-
-
 def seal_context(account_id: UUID, key: str) -> str:
     return f"idempotency_keys/{account_id}/{key}/sealed_body"
 
@@ -330,5 +322,5 @@ def _fingerprint(operation: str, body: BaseModel | None) -> bytes:
     return hashlib.sha256(f"{operation}\n{text}".encode()).digest()
 
 
-def _encode(response: BaseModel) -> bytes:
-    return response.model_dump_json(by_alias=True).encode()
+def _encode(response: BaseModel, context: str | None = None) -> bytes:
+    return response.model_dump_json(by_alias=True, context=context).encode()

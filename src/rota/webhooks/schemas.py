@@ -7,7 +7,7 @@ from typing_extensions import TypeAliasType
 
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Timestamp, Total, Wire, doc
+from rota.platform.http.schemas import ShownOnce, Timestamp, Total, Wire, doc
 from rota.webhooks import model
 from rota.webhooks.signing import public_text
 
@@ -170,7 +170,7 @@ class WebhookSecretResponse(Wire):
 
     webhook: Annotated[Webhook, doc("The webhook.")]
     secret: Annotated[
-        str | None,
+        ShownOnce,
         doc(
             "The secret that signs deliveries. It is shown only once: a repeated request with the "
             "same Idempotency-Key gets null.",

@@ -16,6 +16,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainSerializer,
+    SerializationInfo,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
@@ -73,6 +74,18 @@ Timestamp = Annotated[
     PlainSerializer(clock.to_wire, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.CREATED]}),
 ]
+
+
+# The context of a response that is serialized to be stored.
+STORED = "stored"
+
+
+def _unless_stored(value: str | None, info: SerializationInfo) -> str | None:
+    return None if info.context == STORED else value
+
+
+# A secret in a response. It is never stored, so a repeated request gets null.
+ShownOnce = Annotated[str | None, PlainSerializer(_unless_stored, return_type=str | None)]
 
 
 def doc(description: str, *examples: Any, **constraints: Any) -> Any:
