@@ -213,7 +213,7 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
     endpoints = stack.endpoints
     base = endpoints.database_url.rpartition("/")[0]
     port = free_port()
-    number = await _create_database(
+    number = await create_database(
         endpoints.database_url, name, template=await _migrated(endpoints.database_url)
     )
     settings = Settings(
@@ -280,13 +280,13 @@ async def _migrated(url: str) -> str:
     """A database with the newest schema, to copy. Migrating each one would take much longer."""
     if url not in _templates:
         name = "rota_template"
-        await _create_database(url, name)
+        await create_database(url, name)
         await asyncio.to_thread(migrate, f"{url.rpartition('/')[0]}/{name}")
         _templates[url] = name
     return _templates[url]
 
 
-async def _create_database(url: str, name: str, template: str = "template1") -> int:
+async def create_database(url: str, name: str, template: str = "template1") -> int:
     connection = await asyncpg.connect(url)
     await drop_database(connection, name)
     await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")

@@ -11,7 +11,7 @@ from rota.audit import verify
 from rota.audit.verify import Problem
 from rota.cli import cli
 from rota.platform.db import NO_USER, AccountReader
-from tests.service import Person, Service, environment
+from tests.service import Service, environment
 
 
 async def entries_of(service: Service, account_id: UUID) -> list[dict[str, Any]]:
@@ -25,10 +25,6 @@ async def entries_of(service: Service, account_id: UUID) -> list[dict[str, Any]]
 
 async def problems_of(connection: Any, account_id: UUID) -> list[Problem]:
     return await verify.problems(AccountReader(connection, account_id, NO_USER))
-
-
-async def actions_of(person: Person) -> list[str]:
-    return [each["action"] for each in await entries_of(person.service, person.user_id)]
 
 
 async def rota(service: Service, *arguments: str) -> Result:

@@ -10,7 +10,7 @@ from rota.platform.db import Database
 from tests.chaos.world import World
 
 # Each query finds rows that must not exist.
-_MUST_BE_EMPTY = {
+MUST_BE_EMPTY = {
     "tasks that have not ended": """
         SELECT id, status FROM tasks WHERE status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
     """,
@@ -75,16 +75,16 @@ _MUST_BE_EMPTY = {
 
 async def violations(world: World, acknowledged: Collection[str]) -> dict[str, int]:
     """How often each invariant is violated, by name. All must be 0."""
-    found = {name: len(await world.query(sql)) for name, sql in _MUST_BE_EMPTY.items()}
+    found = {name: len(await world.query(sql)) for name, sql in MUST_BE_EMPTY.items()}
     rows = await world.query("SELECT id FROM tasks")
     stored = Counter(ids.to_wire("task", row["id"]) for row in rows)
     found["lost acknowledged tasks"] = len(set(acknowledged) - set(stored))
     found["tasks that were not acknowledged"] = len(set(stored) - set(acknowledged))
-    found["problems in the ledger"] = await _ledger_problems(world)
+    found["problems in the ledger"] = await ledger_problems(world)
     return found | await _writes(world)
 
 
-async def _ledger_problems(world: World) -> int:
+async def ledger_problems(world: World) -> int:
     """What the ledger check finds: missing or double charges, holds that stay open."""
     db = Database(world.service.database_url, pool_size=1)
     await db.open()

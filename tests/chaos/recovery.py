@@ -53,7 +53,7 @@ class Recovery:
         admin = self.stack.endpoints.admin_database_url
         assert admin is not None
         await _run(
-            *postgres._unprivileged(),
+            *postgres.unprivileged(),
             str(programs / "pg_basebackup"),
             "-d",
             admin,

@@ -24,7 +24,7 @@ from typing import Any
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.telemetry import configure_logging
-from tests.chaos.invariants import _MUST_BE_EMPTY, _ledger_problems
+from tests.chaos.invariants import MUST_BE_EMPTY, ledger_problems
 from tests.chaos.recovery import Recovery
 from tests.chaos.storm import Storm
 from tests.chaos.world import PARTS, World, write_report
@@ -35,7 +35,7 @@ VICTIMS = ("worker", "api")
 SINCE_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 # A restore leaves a gap in the numbers of events, and only one.
 _CHECKED = {
-    name: sql for name, sql in _MUST_BE_EMPTY.items() if name != "gaps in the sequence of events"
+    name: sql for name, sql in MUST_BE_EMPTY.items() if name != "gaps in the sequence of events"
 }
 
 
@@ -135,7 +135,7 @@ class Restores:
         storm.acknowledged = {task: person for task, (_, person) in self.acknowledged.items()}
         over = asyncio.Event()
         deciding = asyncio.create_task(storm._decide(over))
-        await storm._settle()
+        await storm.settle()
         over.set()
         await deciding
         after = await self._writes()
@@ -143,7 +143,7 @@ class Restores:
         stored = {ids.to_wire("task", r["id"]) for r in await world.query("SELECT id FROM tasks")}
         due = {task for task, (at, _) in self.acknowledged.items() if at <= moment}
         wrong["lost acknowledged tasks"] = len(due - stored)
-        wrong["problems in the ledger"] = await _ledger_problems(world)
+        wrong["problems in the ledger"] = await ledger_problems(world)
         wrong["writes repeated without approval"] = await self._repeated(before, after[earlier:])
         await self._rota("audit", "verify")
         counts = await world.query(

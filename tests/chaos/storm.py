@@ -69,7 +69,7 @@ class Storm:
                     group.create_task(self._create(person, script))
         self.storm_s = time.monotonic() - began
         began = time.monotonic()
-        await self._settle()
+        await self.settle()
         over.set()
         await deciding
         self.settled_s = time.monotonic() - began
@@ -139,7 +139,7 @@ class Storm:
         if answer.status_code == 200:
             self.decided["approved" if approve else "rejected"] += 1
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         async def quiet() -> bool:
             counts = await self.world.counts()
             [row] = await self.world.query(

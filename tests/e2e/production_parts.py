@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from rota.dev.postgres import _unprivileged
+from rota.dev.postgres import unprivileged
 from tests.service import free_port, listens
 
 Key = ec.EllipticCurvePrivateKey
@@ -145,7 +145,7 @@ client_tls_key_file = {server.key}
     )
     with (folder / "pgbouncer.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *_unprivileged(), "/usr/sbin/pgbouncer", str(config), stdout=log, stderr=log
+            *unprivileged(), "/usr/sbin/pgbouncer", str(config), stdout=log, stderr=log
         )
     try:
         async with asyncio.timeout(20):

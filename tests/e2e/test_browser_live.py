@@ -257,12 +257,6 @@ async def test_an_event_is_on_the_screen_within_a_moment(
     assert median <= MEDIAN_MS
 
 
-def task_uuid(task: dict[str, Any]) -> Any:
-    from tests.tasks.world import uuid_of
-
-    return uuid_of(task)
-
-
 READABLE = """
 (() => {
   const look = () => {

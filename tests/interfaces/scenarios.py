@@ -89,20 +89,14 @@ async def _waits(work: Work) -> str:
 
 @scenario("A tool call waits, and a person approves it in the dashboard", in_ci=True)
 async def approved(work: Work) -> None:
-    task_id = await work.create(
-        "careful", calls(("desk__send", {"ref": work.ref()})), says("Sent.")
-    )
-    assert (await work.rests(task_id))["status"] == "WAITING_APPROVAL"
+    task_id = await _waits(work)
     await work.runner.approve(work.person, {"id": task_id})
     assert (await work.rests(task_id))["output"] == "Sent."
 
 
 @scenario("A person approves the call with other arguments")
 async def edited(work: Work) -> None:
-    task_id = await work.create(
-        "careful", calls(("desk__send", {"ref": work.ref()})), says("Sent.")
-    )
-    assert (await work.rests(task_id))["status"] == "WAITING_APPROVAL"
+    task_id = await _waits(work)
     [item] = (await work.runner.review(work.person, {"id": task_id}))["items"]
     decision = {"id": item["id"], "arguments": {"ref": "another"}}
     await work.runner.approve(work.person, {"id": task_id}, decision)
@@ -111,10 +105,7 @@ async def edited(work: Work) -> None:
 
 @scenario("A person rejects the call")
 async def rejected(work: Work) -> None:
-    task_id = await work.create(
-        "careful", calls(("desk__send", {"ref": work.ref()})), says("Sent.")
-    )
-    assert (await work.rests(task_id))["status"] == "WAITING_APPROVAL"
+    task_id = await _waits(work)
     await work.runner.reject(work.person, {"id": task_id}, reason="Not now.")
     assert (await work.rests(task_id))["status"] == "CANCELLED"
 

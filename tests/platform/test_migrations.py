@@ -12,7 +12,7 @@ import pytest
 from rota.dev.stack import Stack
 from rota.platform.migrate import migrate
 from rota.platform.schema_version import migrations_folder
-from tests.service import _create_database
+from tests.service import create_database
 
 SCRIPT = """
 from alembic import context
@@ -63,7 +63,7 @@ class Folder:
 
 @pytest.fixture
 async def folder(stack: Stack, tmp_path: Path) -> Folder:
-    await _create_database(stack.endpoints.database_url, "migrations")
+    await create_database(stack.endpoints.database_url, "migrations")
     url = stack.endpoints.database_url.rpartition("/")[0] + "/migrations"
     return Folder(tmp_path / "migrations", url)
 

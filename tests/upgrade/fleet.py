@@ -17,8 +17,8 @@ from tests.runs.runner import new_namespace
 from tests.runs.scripted import Scripted
 from tests.service import (
     Service,
-    _create_database,
     _own_nothing,
+    create_database,
     free_port,
     prepared_settings,
 )
@@ -91,7 +91,7 @@ class Installation(World):
             )
             owner = settings.database_url.get_secret_value()
             # Empty again: only the release before may have made its schema.
-            await _create_database(stack.endpoints.database_url, name)
+            await create_database(stack.endpoints.database_url, name)
             admin = stack.endpoints.admin_database_url
             assert admin is not None
             login = await _own_nothing(admin, owner)

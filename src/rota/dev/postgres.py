@@ -80,7 +80,7 @@ class Postgres(Component):
         programs = self._programs()
         assert programs is not None
         flags = [word for setting in settings for word in ("-c", setting)]
-        return [*_unprivileged(), str(programs / "postgres"), "-D", str(self.cluster), *flags]
+        return [*unprivileged(), str(programs / "postgres"), "-D", str(self.cluster), *flags]
 
     async def check(self) -> None:
         if self.admin_url:
@@ -116,7 +116,7 @@ class Postgres(Component):
         programs = self._programs()
         assert programs is not None
         command = [
-            *_unprivileged(),
+            *unprivileged(),
             str(programs / "initdb"),
             f"--pgdata={fresh}",
             f"--username={SUPERUSER}",
@@ -197,7 +197,7 @@ def _account() -> pwd.struct_passwd:
     raise LookupError("This machine has no user `postgres` or `nobody`. Create one of them.")
 
 
-def _unprivileged() -> Sequence[str]:
+def unprivileged() -> Sequence[str]:
     if os.geteuid() != 0:
         return ()
     account = _account()
