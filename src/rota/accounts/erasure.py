@@ -7,6 +7,7 @@ from uuid import UUID
 from rota.accounts.model import Kind
 from rota.accounts.queries import IDENTITY_HASH
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
+from rota.platform.transactions import execute_count
 
 # Instead of the name.
 ERASED_NAME = "Erased account"
@@ -96,8 +97,7 @@ async def delete_identity(tx: AccountTransaction) -> None:
 
 async def delete_user(tx: AccountTransaction) -> int:
     """Only background work can do this."""
-    done = await tx.execute("DELETE FROM users WHERE id = $1", tx.user_id)
-    return int(done.rpartition(" ")[2])
+    return await execute_count(tx, "DELETE FROM users WHERE id = $1", tx.user_id)
 
 
 async def listed(

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.transactions import execute_count
 
 
 async def signed_in_at(tx: AccountReader, session_id: UUID) -> datetime | None:
@@ -45,5 +46,4 @@ async def delete_keys(tx: AccountTransaction) -> list[bytes]:
 
 async def delete_sessions(tx: AccountTransaction) -> int:
     """Deletes the rows of the user's sessions. Only background work can."""
-    done = await tx.execute("DELETE FROM sessions WHERE user_id = $1", tx.user_id)
-    return int(done.rpartition(" ")[2])
+    return await execute_count(tx, "DELETE FROM sessions WHERE user_id = $1", tx.user_id)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rota.accounts.model import Kind
 from rota.platform.db import AccountReader, AccountTransaction, Database, WriteConnection
+from rota.platform.transactions import execute_count
 
 Stage = Literal[
     "companies", "holds", "plans", "tasks", "tables", "person", "audit", "confirm", "ending"
@@ -205,7 +206,8 @@ async def delete_all(tx: AccountTransaction, table: str) -> None:
 
 async def delete_rows(tx: AccountTransaction, table: str, owner: str, limit: int) -> int:
     """Deletes some of the account's rows in a table of `tables.ERASED`. Returns how many."""
-    done = await tx.execute(
+    return await execute_count(
+        tx,
         f"""
         DELETE FROM {table} WHERE {owner} = $1 AND ctid = ANY (ARRAY(
             SELECT ctid FROM {table} WHERE {owner} = $1 LIMIT $2))
@@ -213,4 +215,3 @@ async def delete_rows(tx: AccountTransaction, table: str, owner: str, limit: int
         tx.account_id,
         limit,
     )
-    return int(done.rpartition(" ")[2])

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.transactions import execute_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ async def oldest(tx: AccountReader, before: datetime, limit: int) -> list[OldEve
 
 async def cut(tx: AccountTransaction, through: int) -> int:
     """Deletes the events up to a number. The account must be locked."""
-    done = await tx.execute(
-        "DELETE FROM events WHERE account_id = $1 AND sequence <= $2", tx.account_id, through
+    gone = await execute_count(
+        tx, "DELETE FROM events WHERE account_id = $1 AND sequence <= $2", tx.account_id, through
     )
     await tx.execute(
         """
@@ -45,7 +46,7 @@ async def cut(tx: AccountTransaction, through: int) -> int:
         tx.account_id,
         through,
     )
-    return int(done.rpartition(" ")[2])
+    return gone
 
 
 async def try_lock(tx: AccountTransaction) -> bool:

@@ -9,6 +9,7 @@ from uuid import UUID
 from rota.events.notices import Notice
 from rota.notifications.model import Channel, Item, Kind, Preferences, Queue, QueueId
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
+from rota.platform.transactions import execute_count
 
 _NAMES = tuple(field.name for field in fields(Preferences))
 _COLUMNS = ", ".join(_NAMES)
@@ -309,12 +310,12 @@ async def remove_all_items(tx: AccountTransaction, queue: QueueId) -> None:
 
 async def remove_old_items(tx: AccountTransaction, queue: QueueId, older_than: timedelta) -> int:
     """Removes items about which nothing new has happened for so long. Returns how many."""
-    done = await tx.execute(
+    return await execute_count(
+        tx,
         f"DELETE FROM notification_items WHERE {_OF_QUEUE} AND created_at <= now() - $5::interval",  # noqa: S608
         *_key(queue),
         older_than,
     )
-    return int(done.rpartition(" ")[2])
 
 
 async def rest(

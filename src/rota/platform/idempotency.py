@@ -28,6 +28,7 @@ from rota.platform.db import NO_USER, AccountReader, AccountTransaction, ReadCon
 from rota.platform.errors import ApiError, Conflict, envelope
 from rota.platform.http.schemas import STORED, shared
 from rota.platform.ids import to_wire
+from rota.platform.transactions import execute_count
 
 IdempotencyKey = Annotated[
     Annotated[str, Field(min_length=1, max_length=255)] | None,
@@ -122,7 +123,8 @@ _STORE = """
 
 async def delete_old(tx: AccountTransaction, limit: int) -> int:
     """Deletes keys that are too old to be replayed, also of an account that sends no more."""
-    done = await tx.execute(
+    return await execute_count(
+        tx,
         """
         DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
             SELECT key FROM idempotency_keys
@@ -133,7 +135,6 @@ async def delete_old(tx: AccountTransaction, limit: int) -> int:
         tx.account_id,
         limit,
     )
-    return int(done.rpartition(" ")[2])
 
 
 async def with_old(connection: ReadConnection, account_ids: Sequence[UUID]) -> set[UUID]:

@@ -24,6 +24,13 @@ class WriteConnection(ReadConnection, Protocol):
     async def executemany(self, query: str, args: Any) -> None: ...
 
 
+async def execute_count(connection: WriteConnection, query: str, *args: object) -> int:
+    """Executes a statement. Returns how many rows it inserted, changed or deleted."""
+    # PostgreSQL says, for example, `DELETE 3`.
+    done = await connection.execute(query, *args)
+    return int(done.rpartition(" ")[2])
+
+
 class Statements:
     """What every transaction can do."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
+from rota.platform.transactions import execute_count
 
 
 def _ids(table: str) -> str:
@@ -370,13 +371,11 @@ async def unknown_writes(
 
 async def make_checks_due_now(connection: WriteConnection) -> int:
     """Makes workers start the runs again that Temporal does not have any more."""
-    done = await connection.execute(
-        """
-        UPDATE outbox SET due_at = now(), ready = true
-        WHERE kind = 'run.check' AND dead_at IS NULL
-        """
+    return await execute_count(
+        connection,
+        "UPDATE outbox SET due_at = now(), ready = true "
+        "WHERE kind = 'run.check' AND dead_at IS NULL",
     )
-    return int(done.rpartition(" ")[2])
 
 
 async def other_connections(connection: ReadConnection) -> int:

@@ -10,13 +10,15 @@ from temporalio.service import RPCError, RPCStatusCode
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.temporal import Temporal
+from rota.platform.transactions import execute_count
 from rota.runs.contracts import workflow_id
 
 
 async def delete_steps(tx: AccountTransaction, task_ids: Sequence[UUID], limit: int) -> int:
     """Deletes some of the tasks' steps. Returns how many: fewer than the limit if none is left."""
     # All steps of an account are in one partition, so `ctid` identifies a row.
-    done = await tx.execute(
+    return await execute_count(
+        tx,
         """
         DELETE FROM steps WHERE account_id = $1 AND ctid = ANY (ARRAY(
             SELECT ctid FROM steps WHERE account_id = $1 AND task_id = ANY($2) LIMIT $3))
@@ -25,7 +27,6 @@ async def delete_steps(tx: AccountTransaction, task_ids: Sequence[UUID], limit: 
         list(task_ids),
         limit,
     )
-    return int(done.rpartition(" ")[2])
 
 
 async def first_with_steps(tx: AccountReader, last: UUID) -> UUID | None:

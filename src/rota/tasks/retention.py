@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.transactions import execute_count
 from rota.tasks.queries import STATUS_COLUMN
 
 # What belongs to a task besides its row.
@@ -91,12 +92,12 @@ async def delete(tx: AccountTransaction, task_ids: Sequence[UUID]) -> int:
     )
     rows = len(gone)
     for table in _PARTS:
-        done = await tx.execute(
+        rows += await execute_count(
+            tx,
             f"DELETE FROM {table} WHERE account_id = $1 AND task_id = ANY($2)",  # noqa: S608
             tx.account_id,
             list(task_ids),
         )
-        rows += int(done.rpartition(" ")[2])
     statuses = Counter(row["status"] for row in gone)
     if statuses:
         changes = ", ".join(
