@@ -89,6 +89,30 @@ async def test_an_account_stops_before_its_user_leaves_companies(
     assert len(await company.members()) == 1
 
 
+async def test_a_membership_that_a_late_request_adds_ends_too(world_a: World) -> None:
+    """For example an invitation that was accepted while the account was erased."""
+    company = await Company.create(world_a.service)
+    person = await world_a.service.sign_in()
+    name = await own_name(person)
+    erased = await person.request("DELETE", "/api/account", json={"name": name})
+    assert erased.status_code == 200, erased.text
+    sweep = world_a.sweep(confirm_s=600)
+    await sweep.erase()
+    async with world_a.service.owner() as connection:
+        await connection.execute(
+            "INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, 'member')",
+            ids.from_wire("acct", company.id),
+            person.user_id,
+        )
+        await connection.execute(
+            "UPDATE erasures SET due_at = now(), requested_at = now() - interval '1 hour' "
+            "WHERE account_id = $1",
+            person.user_id,
+        )
+    await sweep.erase()
+    assert await world_a.rows("members", person.user_id, "user_id") == 0
+
+
 @pytest.mark.parametrize("with_member", [False, True])
 async def test_owners_who_erase_their_accounts_at_the_same_time_are_both_erased(
     world_a: World, monkeypatch: pytest.MonkeyPatch, with_member: bool

@@ -224,7 +224,14 @@ class Erasing:
         if left_s > 0:
             await self._save(erasure, "confirm", due_in_s=left_s)
             return
-        for stage in (self._holds, self._tasks, self._tables, self._person, self._audit):
+        for stage in (
+            self._companies,
+            self._holds,
+            self._tasks,
+            self._tables,
+            self._person,
+            self._audit,
+        ):
             await stage(erasure)
         await self._save(erasure, "ending")
         await self._end(erasure)
