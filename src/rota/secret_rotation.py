@@ -20,8 +20,6 @@ from rota.webhooks import model as webhooks
 
 log = structlog.get_logger()
 
-BATCH = 500
-
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -43,6 +41,8 @@ class _SealedColumn:
     # The second part of the primary key, and a value before the first one.
     key: str
     first_key: str
+    # Rows of a transaction.
+    batch: int = 500
 
 
 _TOOL_SERVERS = _SealedColumn(
@@ -91,6 +91,8 @@ _STORED_RESPONSES = _SealedColumn(
     context=lambda row: idempotency.seal_context(row["account_id"], row["key"]),
     key="key",
     first_key="",
+    # Each can have several MiB.
+    batch=20,
 )
 _WEBHOOK_SECRETS, _OLD_WEBHOOK_SECRETS = (
     _SealedColumn(
@@ -134,7 +136,7 @@ async def _rotate(db: Database, vault: Vault, column: _SealedColumn) -> Counts:
     rewrapped = unreadable = 0
     while True:
         async with db.relay() as connection:
-            rows = await connection.fetch(column.select, vault.current, *after, BATCH)
+            rows = await connection.fetch(column.select, vault.current, *after, column.batch)
             updates = []
             for row in rows:
                 try:
@@ -148,7 +150,7 @@ async def _rotate(db: Database, vault: Vault, column: _SealedColumn) -> Counts:
             if updates:
                 connection.record("secrets.rotated", {column.name: len(updates)})
         rewrapped += len(updates)
-        if len(rows) < BATCH:
+        if len(rows) < column.batch:
             return Counts(rewrapped, unreadable)
         after = rows[-1]["account_id"], rows[-1][column.key]
 

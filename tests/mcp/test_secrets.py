@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
 from rota.dev.stack import Stack
+from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database
 from rota.platform.ids import from_wire, new_uuid
@@ -271,3 +273,31 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
     for row in rotated:
         context = f"mcp_servers/{row['account_id']}/{row['id']}/sealed_headers"
         assert after.open(row["sealed_headers"], context)
+
+
+async def test_large_stored_responses_are_rotated_a_few_at_a_time(stack: Stack) -> None:
+    old, new = os.urandom(32), os.urandom(32)
+    key = SecretStr(base64.b64encode(old).decode())
+    rows, size = 100, 512 * 1024
+    account_id = new_uuid()
+    async with Service.start(
+        stack, variant="a", name="rotate_responses", secret_key=key
+    ) as service:
+        async with service.owner() as connection:
+            for number in range(rows):
+                context = idempotency.seal_context(account_id, str(number))
+                await connection.execute(
+                    "INSERT INTO idempotency_keys VALUES ($1, $2, '', 200, $3)",
+                    account_id,
+                    str(number),
+                    Vault(old).seal(bytes(size), context),
+                )
+        db = Database(service.database_url, pool_size=1)
+        await db.open()
+        tracemalloc.start()
+        counts = await rotate_all(db, service.database_url, Vault(new, old))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        await db.close()
+    assert counts["stored responses"] == (rows, 0)
+    assert peak < rows * size
