@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
@@ -129,7 +130,9 @@ async def test_finding_agents_counts_as_an_ai_request(
         # The list of tools has agents too.
         with pytest.raises(MCPError) as refused:
             await client.list_tools()
+        assert refused.value.error.code == INVALID_REQUEST
         assert refused.value.error.data["code"] == "RATE_LIMIT_EXCEEDED"
+        assert 0 < refused.value.error.data["retryAfterSeconds"] <= 60
         # Other tools still work, because the ceiling of all requests is higher.
         assert policy.count(";") == 2
         assert (await call(client, "list_tasks"))["total"] == 0

@@ -89,14 +89,18 @@ def result(sentence: str, data: Mapping[str, Any], *, is_error: bool = False) ->
 
 
 def failure(error: ApiError) -> CallToolResult:
+    return result(f"{error.code}: {error.message}", {"error": shown(error)}, is_error=True)
+
+
+def shown(error: ApiError) -> dict[str, Any]:
     """The error of the REST API, with its status."""
-    shown: dict[str, Any] = {
+    data: dict[str, Any] = {
         "code": error.code,
         "message": error.message,
         "status": error.status,
     }
     if error.details is not None:
-        shown["details"] = error.details
+        data["details"] = error.details
     if (wait := (error.headers or {}).get("Retry-After")) is not None:
-        shown["retryAfterSeconds"] = int(wait)
-    return result(f"{error.code}: {error.message}", {"error": shown}, is_error=True)
+        data["retryAfterSeconds"] = int(wait)
+    return data

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -31,6 +32,7 @@ from rota.auth.caller import Caller
 from rota.auth.routing import renewed_caller
 from rota.events.messages import StillAllowed
 from rota.mcp_server.calls import READER, WRITER, Call, Calls, Created, UnknownTool
+from rota.mcp_server.results import shown
 from rota.mcp_server.task_handles import (
     EXTENSION,
     Handles,
@@ -184,8 +186,10 @@ async def _count(ctx: Context, call_next: CallNext) -> HandlerResult:
 
 def _protocol_error(error: ApiError) -> MCPError:
     """For what is not a tool: the same code and message, in the form of the protocol."""
-    code = INVALID_PARAMS if error.status < 500 else INTERNAL_ERROR
-    data: dict[str, Any] = {"code": error.code, "status": error.status}
-    if error.details is not None:
-        data["details"] = error.details
-    return MCPError(code=code, message=error.message, data=data)
+    if error.status >= 500:
+        code = INTERNAL_ERROR
+    else:
+        # Whoever may not do something, or not yet, has sent valid parameters.
+        code = INVALID_REQUEST if error.status in (401, 403, 429) else INVALID_PARAMS
+    data = shown(error)
+    return MCPError(code=code, message=data.pop("message"), data=data)
