@@ -75,15 +75,14 @@ async def test_a_server_with_an_event_stream_can_be_called(person: Person) -> No
         assert response.json()["result"]["structuredContent"] == {"sum": 42}
 
 
-async def test_a_restarted_server_gets_a_new_session(
-    person: Person,
-) -> None:
-    async with everything_server() as url:
-        server = await connect(person, url, "real")
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_a_restarted_server_gets_a_new_session(person: Person, transport: str) -> None:
+    async with everything_server(transport) as url:
+        server = await connect(person, url, "real", transport=transport)
     port = int(url.split(":")[2].split("/")[0])
-    async with everything_server(port=port):
+    async with everything_server(transport, port):
         response = await invoke(person, server, "get-sum", {"a": 2, "b": 3})
         assert response.status_code == 200, response.text
-    async with everything_server(port=port):
+    async with everything_server(transport, port):
         ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
         assert ping["ok"], ping

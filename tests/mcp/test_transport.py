@@ -1,6 +1,7 @@
 """Error responses of tool servers: what each means for the session, and that none takes a
 connection away."""
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from rota.mcp.errors import ServerError
-from rota.mcp.session import Address, Timeouts
+from rota.mcp.session import Address, Session, Timeouts
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
 from rota.platform.egress import Egress, ServerBounds
@@ -78,3 +79,54 @@ async def test_only_a_400_about_the_mcp_session_means_that_the_call_was_not_made
         assert isinstance(failure.value, SessionEnded) == ended
         assert getattr(failure.value, "sent", True) != ended
         await session.close()
+
+
+async def test_a_session_whose_stream_has_ended_is_replaced() -> None:
+    egress = Egress(allow=["127.0.0.0/8"], bounds=ServerBounds(stream_bytes=20_000))
+    pool = Sessions(egress, Timeouts(connect_s=10, call_s=10))
+
+    async def long(_: dict[str, Any]) -> str:
+        return "x" * 4_000
+
+    async with Peer().serve("sse") as peer:
+        peer.answers["note"] = long
+        address = Address(peer.url, "sse")
+        key = uuid4(), 1
+        ended: Session | None = None
+        for _ in range(8):
+            async with pool.use(ACCOUNT, key, lambda: address) as session:
+                if ended is not None:
+                    assert session is not ended
+                    await session.list()
+                    break
+                with contextlib.suppress(ServerError):
+                    await session.call("note", {})
+                    continue
+                ended = session
+        assert ended is not None
+        assert session is not ended
+    await pool.aclose()
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+async def test_a_server_that_refuses_a_message_of_an_event_stream_gets_a_new_session(
+    sessions: Sessions, status: int
+) -> None:
+    async with Peer().serve("sse") as peer:
+        address = Address(peer.url, "sse")
+        key = uuid4(), 1
+        async with sessions.use(ACCOUNT, key, lambda: address) as session:
+            peer.status = status
+            with pytest.raises(SessionEnded):
+                await session.list()
+            peer.status = None
+        async with sessions.use(ACCOUNT, key, lambda: address) as session:
+            peer.status = status
+            # It is unknown which message was refused.
+            with pytest.raises(ServerError) as failure:
+                await session.call("note", {})
+            assert failure.value.sent
+            assert not isinstance(failure.value, SessionEnded)
+            peer.status = None
+        async with sessions.use(ACCOUNT, key, lambda: address) as session:
+            assert (await session.call("add", {"a": 1, "b": 2})).content

@@ -160,7 +160,9 @@ class Session:
         ) -> httpx2.AsyncClient:
             def wrap(inner: httpx2.AsyncBaseTransport) -> McpTransport:
                 total_s = egress.bounds.total_s
-                self._wire = McpTransport(inner, address.transport, total_s, self._on_error)
+                self._wire = McpTransport(
+                    inner, address.transport, total_s, self._on_error, self._on_end
+                )
                 return self._wire
 
             client = egress.client(self._account_id, address.headers, wrap)
@@ -188,6 +190,10 @@ class Session:
                 self._owner.cancel()
         self.closed = True
         self._closing.set()
+
+    def _on_end(self) -> None:
+        """The next request needs another session. What has arrived in this one is still read."""
+        self.closed = True
 
     def _fail(self, error: ServerError) -> None:
         if not self._opened.done():
@@ -251,6 +257,19 @@ class Session:
         except (ValidationError, RuntimeError, ValueError) as error:
             raise classify_error(error, self._last_response) from None
 
+    async def _ask(self, send: Callable[[ClientSession], Awaitable[T]]) -> T:
+        """Sends a request that runs no tool."""
+        try:
+            return await self._request(send)
+        except (ServerTimeout, ServerUnreachable) as error:
+            if self._address.transport == "sse":
+                # The stream that carries all responses can be lost without an end.
+                self.closed = True
+                if isinstance(error, ServerUnreachable):
+                    # Unlike a call, it can be repeated in another session.
+                    raise SessionEnded(error.message) from None
+            raise
+
     async def list(self) -> None:
         """Fetches the current definitions of the server's tools. Calls that are made at the same
         time share one list."""
@@ -274,7 +293,7 @@ class Session:
                     return found
             raise InvalidResponse(f"The list of tools has more than {listing.MAX_PAGES} pages.")
 
-        tools = await self._request(pages)
+        tools = await self._ask(pages)
         with measured(self._spend):
             self.listed = {
                 name: self._listed(name, raw) for name, raw in listing.definitions(tools).items()
@@ -294,7 +313,7 @@ class Session:
             else:
                 await session.send_ping()
 
-        await self._request(ping)
+        await self._ask(ping)
 
     async def call(
         self,

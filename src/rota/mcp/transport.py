@@ -7,7 +7,7 @@ response except event streams itself, within limits, so that no parser gets an o
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpcore2
@@ -46,6 +46,8 @@ _SESSION_UNKNOWN = re.compile(
     rb"|terminated|closed|does not exist)",
     re.IGNORECASE,
 )
+# Redirects after which the SDK sends the same request again.
+_SAME_METHOD = (307, 308)
 _MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,60}")
 
 _NOT_SENT = (
@@ -71,11 +73,14 @@ class McpTransport(httpx2.AsyncBaseTransport):
         kind: str,
         total_s: float,
         on_error: Callable[[ServerError], None],
+        on_end: Callable[[], None],
     ) -> None:
         self._inner = inner
         self._is_sse = kind == "sse"
         self._total_s = total_s
         self._on_error = on_error
+        # Called when the stream of an `sse` session has ended, which carries all its responses.
+        self._on_end = on_end
         # The last failure. The SDK sometimes reports only that a connection closed.
         self.last_error: ServerError | None = None
         # The status and the content type of the last response, for messages.
@@ -90,8 +95,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET" and not self._is_sse:
-            # The SDK opens this stream for messages that the server sends unprompted. Rota does
-            # not use them, and a server could make the SDK reconnect forever.
+            # The SDK opens this stream for messages that the server sends unprompted, and to resume
+            # a response. Rota does neither, because a server could make the SDK reconnect forever.
             return httpx2.Response(405, request=request)
         if request.method == "GET":
             request.extensions = {**request.extensions, LONG_LIVED: True}
@@ -124,10 +129,16 @@ class McpTransport(httpx2.AsyncBaseTransport):
             raise SessionEnded
         if status == 429 or status >= 500:
             raise ServerUnreachable(f"The server responded with {status}.", sent=status >= 500)
+        if self._is_sse and request.method == "POST" and not _goes_on(response):
+            # The SDK drops the message, and sends no others.
+            raise SessionEnded(f"The server responded with {status}.")
 
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         kind = _media_type(response)
         if response.is_success and kind == "text/event-stream":
+            if self._is_sse and request.method == "GET":
+                assert isinstance(response.stream, httpx2.AsyncByteStream)
+                response.stream = _WatchedStream(response.stream, self._on_end)
             return response
         headers = [
             (name, value)
@@ -157,6 +168,29 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class _WatchedStream(httpx2.AsyncByteStream):
+    """Reports when a stream has ended."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, on_end: Callable[[], None]) -> None:
+        self._stream = stream
+        self._on_end = on_end
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._stream:
+                yield chunk
+        finally:
+            self._on_end()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _goes_on(response: httpx2.Response) -> bool:
+    """Whether the message was taken, or is sent again to another URL of the server."""
+    return response.is_success or response.status_code in _SAME_METHOD
 
 
 def _media_type(response: httpx2.Response) -> str:
