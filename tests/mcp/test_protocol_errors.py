@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from tests.mcp import hostile
 from tests.mcp.conftest import LOCAL, connect
 from tests.mcp.peers import Peer, definition
 from tests.mcp.test_agents import CATALOG
@@ -76,3 +77,22 @@ async def test_a_person_decides_about_a_writing_call_that_may_have_run_before_it
         assert ("may have taken effect" if asks else "rejected the call: The disk is full") in told
         assert len(peer.calls) == 1
     assert "The disk is full" not in runner.worker.log.read_text()
+
+
+async def test_a_person_decides_about_a_writing_call_whose_response_is_not_mcp(
+    runner: Runner, scripted: Scripted
+) -> None:
+    person = await runner.newcomer()
+
+    async def page(_: dict[str, Any], writer: hostile.Writer) -> None:
+        writer.write(hostile.head("text/plain", "Content-Length: 4") + b"Done")
+        await writer.drain()
+
+    async with hostile.served(hostile.mcp_handler(call=page)) as url:
+        await connect(person, url)
+        script = await scripted.script(calls(("peer__t", {})), says("Done."))
+        task = await runner.begin(person, "trusting", script)
+        [item] = (await runner.waiting(person, task, "tool"))["items"]
+        assert "it is unknown whether it took effect" in item["reason"]
+        await runner.reject(person, task, resume=True)
+        await runner.until(person, task, "COMPLETED")

@@ -131,6 +131,36 @@ async def test_a_call_with_an_unknown_outcome_is_not_repeated(
     assert len(peer.calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("200 OK", "text/plain"),
+        ("202 Accepted", "text/event-stream"),
+        ("303 See Other", "text/html"),
+    ],
+)
+async def test_a_call_whose_response_is_not_mcp_is_not_repeated(
+    person: Person, status: str, kind: str
+) -> None:
+    made = 0
+
+    async def respond(_: dict[str, Any], writer: hostile.Writer) -> None:
+        nonlocal made
+        made += 1
+        writer.write(hostile.head(kind, "Location: /done", "Content-Length: 0", status=status))
+        await writer.drain()
+
+    async with hostile.served(hostile.mcp_handler(call=respond)) as url:
+        server = await connect(person, url)
+        for _ in range(2):
+            response = await call(person, server, "t")
+            assert response.status_code == 502
+            assert "is not valid MCP" in message(response)
+            assert "may have taken effect" in message(response)
+    assert response.headers["Idempotent-Replayed"] == "true"
+    assert made == 1
+
+
 async def test_a_call_with_an_unknown_outcome_is_not_repeated_if_its_server_cannot_be_saved(
     person: Person, peer: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

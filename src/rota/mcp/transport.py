@@ -135,7 +135,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         kind = _media_type(response)
-        if response.is_success and kind == "text/event-stream":
+        has_no_answer = not self._is_sse and _has_no_answer(response, kind)
+        if response.is_success and kind == "text/event-stream" and not has_no_answer:
             if self._is_sse and request.method == "GET":
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
                 response.stream = _WatchedStream(response.stream, self._on_end)
@@ -147,6 +148,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
         ]
         body = b""
         try:
+            if has_no_answer and _is_call(request):
+                # The SDK would report an invalid request, as if the tool had not run.
+                raise not_mcp(self.last_response)
             if kind == "application/json" and not response.is_redirect:
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
                 chunks: list[bytes] = []
@@ -191,6 +195,20 @@ class _WatchedStream(httpx2.AsyncByteStream):
 def _goes_on(response: httpx2.Response) -> bool:
     """Whether the message was taken, or is sent again to another URL of the server."""
     return response.is_success or response.status_code in _SAME_METHOD
+
+
+def _has_no_answer(response: httpx2.Response, kind: str) -> bool:
+    """Whether a response to a request of the protocol cannot have the response of the protocol."""
+    if response.status_code == 202 or response.is_redirect:
+        return response.status_code not in _SAME_METHOD
+    return response.is_success and kind not in ("application/json", "text/event-stream")
+
+
+def _is_call(request: httpx2.Request) -> bool:
+    """Whether the request may run a tool."""
+    if request.method != "POST":
+        return False
+    return bool(orjson.loads(request.content).get("method") == "tools/call")
 
 
 def _media_type(response: httpx2.Response) -> str:
