@@ -3,6 +3,7 @@
 import pytest
 
 from rota.mcp import client
+from rota.platform.ids import from_wire
 from tests.mcp import hostile
 from tests.mcp.conftest import accept, connect, events_of, invoke, try_to_connect
 from tests.mcp.peers import Peer, definition
@@ -38,6 +39,7 @@ async def test_invoke_returns_results_and_errors(person: Person, peer: Peer) -> 
 async def test_a_server_that_fails_and_recovers(person: Person, peer: Peer) -> None:
     server = await connect(person, peer.url)
     peer.status = 503
+    await person.post(f"/api/mcp/{server['id']}/ping")
     down = await invoke(person, server, "add", {"a": 1, "b": 2})
     assert down.status_code == 502
     assert down.json()["error"]["code"] == "TOOL_SERVER_ERROR"
@@ -60,6 +62,27 @@ async def test_a_server_that_fails_and_recovers(person: Person, peer: Peer) -> N
         ("mcp.disconnected", "AUTH_FAILED"),
         ("mcp.connected", "CONNECTED"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "may_have_run"), [(401, False), (403, False), (429, False), (500, True)]
+)
+async def test_a_call_that_fails_does_not_take_the_other_tools_away(
+    person: Person, peer: Peer, status: int, may_have_run: bool
+) -> None:
+    server = await connect(person, peer.url)
+    peer.status = status
+    failed = await invoke(person, server, "add", {"a": 1, "b": 2})
+    assert failed.status_code == 502
+    assert ("may have taken effect" in failed.json()["error"]["message"]) == may_have_run
+    assert (await person.get("/api/mcp")).json()["servers"] == [server]
+    assert [kind for kind, _ in await events_of(person)] == ["mcp.connected"]
+    # The next check finds out whether the server works.
+    async with person.service.owner() as connection:
+        assert await connection.fetchval(
+            "SELECT check_due_at <= clock_timestamp() FROM mcp_servers WHERE id = $1",
+            from_wire("mcp", server["id"]),
+        )
 
 
 async def test_an_unknown_tool_of_a_server_that_is_down_is_not_called_missing(

@@ -21,6 +21,8 @@ class ServerError(Exception):
     """A tool server failed. `sent` is False if the request certainly did not reach it."""
 
     status: Status = "UNREACHABLE"
+    # Whether a call of a tool failed, and not connecting or a list of tools.
+    of_call = False
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)

@@ -8,7 +8,7 @@ from rota.accounts import queries as accounts
 from rota.events import journal
 from rota.mcp import history, queries
 from rota.mcp.definitions import save as save_definitions
-from rota.mcp.errors import ServerError, ServerTimeout
+from rota.mcp.errors import ServerError
 from rota.mcp.model import ListedDefinition, Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
@@ -95,8 +95,9 @@ class Health:
             current = await queries.lock(tx, server.id)
             if current is None or current.revision != server.revision:
                 return current
-            if isinstance(error, ServerTimeout) and error.sent and current.status not in _DOWN:
-                # One slow call does not make a server unreachable.
+            if error.of_call:
+                # One tool that fails does not make its server unreachable. The next check decides.
+                await queries.check_soon(tx, server.id)
                 return current
             message = error.message[:MAX_ERROR_CHARACTERS]
             if current.status != error.status:

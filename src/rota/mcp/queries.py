@@ -308,6 +308,17 @@ async def set_status(
     )
 
 
+async def check_soon(tx: AccountTransaction, server_id: UUID) -> None:
+    await tx.execute(
+        """
+        UPDATE mcp_servers SET check_due_at = least(check_due_at, clock_timestamp())
+        WHERE account_id = $1 AND id = $2
+        """,
+        tx.account_id,
+        server_id,
+    )
+
+
 async def save_tools(
     tx: AccountTransaction,
     server_id: UUID,

@@ -343,6 +343,7 @@ class Session:
         except ServerError as error:
             # The time can also end while the call waits for others.
             error.sent = error.sent and sent
+            error.of_call = sent
             raise
 
     async def close(self) -> None:

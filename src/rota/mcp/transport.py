@@ -123,7 +123,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         status = response.status_code
         if status in (401, 403):
             raise CredentialsRejected(
-                f"The server responded with {status}. Check the token or the headers."
+                f"The server responded with {status}. Check the token or the headers.", sent=False
             )
         if status == 404 and SESSION_HEADER in request.headers:
             raise SessionEnded
