@@ -197,6 +197,16 @@ async def huge_number(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": [{"name": "t", "inputSchema": schema}]})
 
 
+def reject(code: int, text: str) -> Behaviour:
+    async def send(message: dict[str, Any], writer: Writer) -> None:
+        error = {"code": code, "message": text}
+        body = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "error": error}).encode()
+        writer.write(head("application/json", f"Content-Length: {len(body)}") + body)
+        await writer.drain()
+
+    return send
+
+
 async def hang(message: dict[str, Any], writer: Writer) -> None:
     await asyncio.sleep(3600)
 

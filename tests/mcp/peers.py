@@ -94,6 +94,8 @@ class Peer:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         # The key in `_meta` of each of these calls.
         self.keys: list[object] = []
+        # The state that each of these calls gave back.
+        self.states: list[str | None] = []
         self.headers: list[dict[str, str]] = []
         self.answers: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {}
         # If set, a list of tools waits for it.
@@ -115,12 +117,16 @@ class Peer:
             await self.before_list()
         return types.ListToolsResult(tools=list(self.tools.values()))
 
-    async def _call(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call(
+        self, _: Any, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         arguments = params.arguments or {}
         self.calls.append((params.name, arguments))
         self.keys.append((params.meta or {}).get("rota/idempotency-key"))
+        self.states.append(params.request_state)
         if params.name in self.answers:
-            return text_result(await self.answers[params.name](arguments))
+            answer = await self.answers[params.name](arguments)
+            return answer if isinstance(answer, types.InputRequiredResult) else text_result(answer)
         if params.name == "add":
             total = arguments["a"] + arguments["b"]
             return types.CallToolResult(

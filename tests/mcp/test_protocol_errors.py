@@ -50,6 +50,7 @@ NOTE: tuple[str, dict[str, Any]] = ("note", {})
         (types.INVALID_PARAMS, NOTE, False),
         # The arguments may be valid, and the result is not.
         (types.INVALID_PARAMS, ("report", {}), True),
+        (types.MISSING_REQUIRED_CLIENT_CAPABILITY, NOTE, False),
     ],
 )
 async def test_a_person_decides_about_a_writing_call_that_may_have_run_before_its_error(

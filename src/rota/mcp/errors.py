@@ -59,19 +59,32 @@ class DefinitionsTooLarge(ServerError):
         super().__init__(DEFINITIONS_TOO_LARGE, sent=False)
 
 
+# Codes for requests that a server does not handle. In earlier versions of the protocol, they belong
+# to the server.
+_REFUSED = (
+    types.HEADER_MISMATCH,
+    types.MISSING_REQUIRED_CLIENT_CAPABILITY,
+    types.UNSUPPORTED_PROTOCOL_VERSION,
+)
+
+
 class CallRejected(Exception):
     """The server responded to a request with an error of the protocol."""
 
-    def __init__(self, message: str, code: int) -> None:
+    def __init__(self, message: str, code: int, *, is_modern: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        # Whether the session has a protocol version without a handshake.
+        self.is_modern = is_modern
 
     def may_have_run(self, definition: Definition) -> bool:
         """Whether the tool may have run. Many servers report its failures with such errors."""
         if self.code == types.INVALID_PARAMS:
             # Servers also send it for a result that does not match the schema of the tool's output.
             return definition.get("outputSchema") is not None
+        if self.is_modern and self.code in _REFUSED:
+            return False
         return self.code not in (types.INVALID_REQUEST, types.METHOD_NOT_FOUND)
 
 

@@ -35,6 +35,7 @@ from rota.mcp.errors import (
 )
 from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import ListedDefinition, Transport
+from rota.mcp.rounds import final_result
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
 from rota.platform.cache import retrieve
 from rota.platform.egress import Egress
@@ -246,7 +247,7 @@ class Session:
         except MCPError as error:
             failure = self._decode(error)
             if failure is None:
-                raise CallRejected(error.message[:500], error.code) from None
+                raise self._rejected(error) from None
             if isinstance(failure, SessionEnded):
                 self.closed = True
             if isinstance(failure, ServerBusy):
@@ -269,6 +270,11 @@ class Session:
                     # Unlike a call, it can be repeated in another session.
                     raise SessionEnded(error.message) from None
             raise
+
+    def _rejected(self, error: MCPError) -> CallRejected:
+        assert self._client is not None
+        is_modern = self._client.session.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return CallRejected(error.message[:500], error.code, is_modern=is_modern)
 
     async def list(self) -> None:
         """Fetches the current definitions of the server's tools. Calls that are made at the same
@@ -325,10 +331,7 @@ class Session:
         # Not `call_tool`, because it validates the result against the server's schema, and a
         # hostile schema could keep this process busy forever.
         meta = cast(types.RequestParamsMeta, {KEY_META: key}) if key is not None else None
-        request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
-        )
-
+        params = types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
         sent = False
 
         async def send(session: ClientSession) -> types.CallToolResult:
@@ -336,7 +339,7 @@ class Session:
             if before_send is not None:
                 await before_send()
             sent = True
-            return await session.send_request(request, types.CallToolResult)
+            return await final_result(session, params)
 
         try:
             return await self._request(send)
