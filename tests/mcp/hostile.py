@@ -197,6 +197,11 @@ async def huge_number(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": [{"name": "t", "inputSchema": schema}]})
 
 
+async def nul_in_error(message: dict[str, Any], writer: Writer) -> None:
+    """PostgreSQL cannot store this character."""
+    await reject(-32603, "before\0after")(message, writer)
+
+
 def reject(code: int, text: str) -> Behaviour:
     async def send(message: dict[str, Any], writer: Writer) -> None:
         error = {"code": code, "message": text}
@@ -287,5 +292,12 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 LISTINGS: dict[str, Behaviour] = {
     each.__name__: each
-    for each in (too_many_tools, endless_pages, huge_definition, huge_number, duplicate_names)
+    for each in (
+        too_many_tools,
+        endless_pages,
+        huge_definition,
+        huge_number,
+        duplicate_names,
+        nul_in_error,
+    )
 }

@@ -1,5 +1,7 @@
 """The tool-server endpoints: responses, status codes, scopes, and isolation of accounts."""
 
+from typing import Any
+
 import pytest
 
 from rota.mcp import client
@@ -83,6 +85,24 @@ async def test_a_call_that_fails_does_not_take_the_other_tools_away(
             "SELECT check_due_at <= clock_timestamp() FROM mcp_servers WHERE id = $1",
             from_wire("mcp", server["id"]),
         )
+
+
+async def test_an_error_with_a_nul_is_saved(person: Person) -> None:
+    failing = False
+
+    async def listing(message: dict[str, Any], writer: hostile.Writer) -> None:
+        if failing:
+            await hostile.nul_in_error(message, writer)
+        else:
+            await hostile.answer(message, writer, {"tools": []})
+
+    async with hostile.served(hostile.mcp_handler(list=listing)) as url:
+        server = await connect(person, url)
+        failing = True
+        ping = await person.post(f"/api/mcp/{server['id']}/ping")
+        assert ping.status_code == 200, ping.text
+        assert ping.json()["status"] == "UNREACHABLE"
+        assert "before\ufffdafter" in ping.json()["server"]["lastError"]
 
 
 async def test_an_unknown_tool_of_a_server_that_is_down_is_not_called_missing(

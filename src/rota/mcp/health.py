@@ -99,7 +99,8 @@ class Health:
                 # One tool that fails does not make its server unreachable. The next check decides.
                 await queries.check_soon(tx, server.id)
                 return current
-            message = error.message[:MAX_ERROR_CHARACTERS]
+            # PostgreSQL cannot store NUL.
+            message = error.message.replace("\0", "\ufffd")[:MAX_ERROR_CHARACTERS]
             if current.status != error.status:
                 await append_event(
                     tx, current, "mcp.disconnected", status=error.status, reason=message
