@@ -40,7 +40,7 @@ class _SealedColumn:
     context: Callable[[Mapping[str, Any]], str]
     # The second part of the primary key, and a value before the first one.
     key: str
-    first_key: str
+    first_key: str | bytes
     # Rows of a transaction.
     batch: int = 500
 
@@ -115,6 +115,22 @@ _WEBHOOK_SECRETS, _OLD_WEBHOOK_SECRETS = (
         ("old webhook secrets", "sealed_old_secret"),
     )
 )
+_OLDER_WEBHOOK_SECRETS = _SealedColumn(
+    name="older webhook secrets",
+    # A row can have several, so the value is a part of the position.
+    select="""
+        SELECT account_id, id, sealed FROM webhooks, unnest(sealed_older_secrets) AS sealed
+        WHERE substring(sealed FOR 9) <> $1 AND (account_id, sealed) > ($2, $3)
+        ORDER BY account_id, sealed LIMIT $4
+    """,
+    update="""
+        UPDATE webhooks SET sealed_older_secrets = array_replace(sealed_older_secrets, $3, $4)
+        WHERE account_id = $1 AND $2 = ANY(sealed_older_secrets)
+    """,
+    context=lambda row: webhooks.seal_context(row["account_id"], row["id"]),
+    key="sealed",
+    first_key=b"",
+)
 
 
 async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Counts]:
@@ -126,6 +142,7 @@ async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Co
         "tool servers": await _rotate(db, vault, _TOOL_SERVERS),
         "webhook secrets": await _rotate(db, vault, _WEBHOOK_SECRETS),
         "old webhook secrets": await _rotate(db, vault, _OLD_WEBHOOK_SECRETS),
+        "older webhook secrets": await _rotate(db, vault, _OLDER_WEBHOOK_SECRETS),
         "chat webhooks": await _rotate(db, vault, _CHAT_URLS),
         "stored responses": await _rotate(db, vault, _STORED_RESPONSES),
     }

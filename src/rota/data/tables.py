@@ -96,7 +96,8 @@ TABLES: tuple[Table, ...] = (
         "webhooks",
         "webhook",
         prefix="wh",
-        hidden="sealed_secret sealed_old_secret due_at leased_until revision",
+        hidden="sealed_secret sealed_old_secret sealed_older_secrets older_secrets_until due_at "
+        "leased_until revision",
         reason="deleted at once, with their secrets",
     ),
     _erased("notices", reason="what a worker has not looked at yet"),

@@ -10,6 +10,8 @@ State = Literal["active", "failing", "disabled"]
 DeliveryOutcome = Literal["delivered", "failed"]
 # What a delivery without an event of the journal has.
 TEST_TYPE, TEST_SEQUENCE = "webhook.test", 0
+# Of one webhook: the newest and those before it that still sign.
+MAX_SECRETS = 10
 # For how long a worker keeps a webhook without renewing it.
 HOLD_S = 1.5
 
@@ -26,6 +28,9 @@ class Webhook:
     sealed_secret: bytes
     sealed_old_secret: bytes | None
     old_secret_until: datetime | None
+    # Those before the old one, the newest first, and until when each of them signs.
+    sealed_older_secrets: list[bytes]
+    older_secrets_until: list[datetime]
     enabled: bool
     disabled_reason: DisabledReason | None
     disabled_at: datetime | None
@@ -52,6 +57,14 @@ class Webhook:
         if not self.enabled:
             return "disabled"
         return "failing" if self.failing_since else "active"
+
+    @property
+    def old_secrets(self) -> list[tuple[bytes, datetime]]:
+        """The secrets before the current one, the newest first, and until when each signs."""
+        older = list(zip(self.sealed_older_secrets, self.older_secrets_until, strict=True))
+        if self.sealed_old_secret is None or self.old_secret_until is None:
+            return older
+        return [(self.sealed_old_secret, self.old_secret_until), *older]
 
     def wants(self, event_type: str) -> bool:
         if self.families is not None and event_type.partition(".")[0] not in self.families:
@@ -81,5 +94,5 @@ class Delivery:
 
 
 def seal_context(account_id: UUID, webhook_id: UUID) -> str:
-    # The same for both columns: a rotation moves the value from one to the other.
+    # The same for all columns: a rotation moves values from one to the other.
     return f"webhooks/{account_id}/{webhook_id}/sealed_secret"

@@ -1,6 +1,7 @@
 """SQL of webhooks: what clients read and change. A transaction that locks a webhook and the account
 locks the account first."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
@@ -196,20 +197,28 @@ async def skip(tx: AccountTransaction, claimed: Webhook, first: int, last: int) 
 
 
 async def set_secret(
-    tx: AccountTransaction, webhook_id: UUID, sealed: bytes, old_until: datetime | None
+    tx: AccountTransaction,
+    webhook_id: UUID,
+    sealed: bytes,
+    old: Sequence[tuple[bytes, datetime]],
 ) -> Webhook:
-    """The secret before it also signs until `old_until`. None: it is forgotten at once."""
+    """Each of the `old` secrets also signs until its time, the newest first. Others are
+    forgotten."""
+    newest, until = old[0] if old else (None, None)
     row = await tx.fetchrow(
         f"""
-        UPDATE webhooks SET sealed_secret = $3, old_secret_until = $4,
-            sealed_old_secret = CASE WHEN $4::timestamptz IS NOT NULL THEN sealed_secret END,
+        UPDATE webhooks SET sealed_secret = $3, sealed_old_secret = $4, old_secret_until = $5,
+            sealed_older_secrets = $6, older_secrets_until = $7,
             revision = revision + 1, updated_at = now()
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
         tx.account_id,
         webhook_id,
         sealed,
-        old_until,
+        newest,
+        until,
+        [each for each, _ in old[1:]],
+        [end for _, end in old[1:]],
     )
     return Webhook(**row)
 

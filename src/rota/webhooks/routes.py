@@ -102,7 +102,9 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         """Creates a new secret. For `overlapHours`, deliveries have signatures of both secrets, so
-        that receivers can change to the new one at any time."""
+        that receivers can change to the new one at any time. Secrets of earlier rotations also sign
+        until their own overlap ends, except those before the ten newest. With 0, only the new
+        secret signs."""
         return respond(
             await webhooks.rotate_secret(
                 caller, ids.from_wire("wh", id), body or RotateSecret(), idempotency_key

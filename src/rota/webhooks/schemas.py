@@ -125,7 +125,11 @@ class Webhook(Wire):
     ]
     old_secret_until: Annotated[
         Timestamp | None,
-        doc("Until when the secret before the last rotation also signs.", None),
+        doc(
+            "Until when secrets from before the last rotation also sign. The latest time, if there "
+            "are several.",
+            None,
+        ),
     ]
     created_at: Annotated[Timestamp, doc("When the webhook was created.", examples.CREATED)]
     updated_at: Annotated[Timestamp, doc("When it was last changed.", examples.CREATED)]
@@ -153,7 +157,7 @@ class Webhook(Wire):
             next_attempt_at=webhook.due_at if webhook.state == "failing" else None,
             last_error=webhook.last_error,
             last_delivered_at=webhook.delivered_at,
-            old_secret_until=webhook.old_secret_until,
+            old_secret_until=max((until for _, until in webhook.old_secrets), default=None),
             created_at=webhook.created_at,
             updated_at=webhook.updated_at,
         )

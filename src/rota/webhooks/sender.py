@@ -64,11 +64,14 @@ class Sender:
 
     def secrets(self, account_id: UUID, webhook: Webhook) -> list[str]:
         """The secrets that sign now, the newest first."""
-        context = seal_context(account_id, webhook.id)
-        sealed = [webhook.sealed_secret]
-        if webhook.sealed_old_secret and (webhook.old_secret_until or clock.now()) > clock.now():
-            sealed.append(webhook.sealed_old_secret)
-        return [self._vault.open(each, context).decode() for each in sealed]
+        context, now = seal_context(account_id, webhook.id), clock.now()
+        opened = [self._vault.open(webhook.sealed_secret, context).decode()]
+        for sealed, until in webhook.old_secrets:
+            if until > now:
+                # One that cannot be read was perhaps replaced for this reason.
+                with contextlib.suppress(SealBroken):
+                    opened.append(self._vault.open(sealed, context).decode())
+        return opened
 
     async def send(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -29,7 +29,7 @@ from rota.webhooks.errors import (
     WebhookNotFound,
 )
 from rota.webhooks.events import record
-from rota.webhooks.model import Delivery, DeliveryOutcome, Webhook, seal_context
+from rota.webhooks.model import MAX_SECRETS, Delivery, DeliveryOutcome, Webhook, seal_context
 from rota.webhooks.progress import Claim
 from rota.webhooks.schemas import WebhookSecretResponse
 from rota.webhooks.sender import Sender, test_event
@@ -134,7 +134,11 @@ class Webhooks:
     async def rotate_secret(
         self, caller: Caller, webhook_id: UUID | None, body: RotateSecret, key: str | None
     ) -> Outcome:
-        """Replaces the secret. Only this response contains the new one."""
+        """Replaces the secret. Only this response contains the new one.
+
+        Those before it sign until their own time is over, also the one that receivers still use
+        when somebody rotates again, for example because a response was lost.
+        """
         async with self._changing(caller) as tx:
 
             async def work() -> WebhookSecretResponse:
@@ -144,9 +148,8 @@ class Webhooks:
                 sealed = self._vault.seal(
                     secret.encode(), seal_context(caller.account_id, before.id)
                 )
-                overlap = timedelta(hours=body.overlap_hours)
-                until = clock.now() + overlap if overlap else None
-                after = await queries.set_secret(tx, before.id, sealed, until)
+                old = _still_signing(before, timedelta(hours=body.overlap_hours))
+                after = await queries.set_secret(tx, before.id, sealed, old)
                 await record(tx, "webhook.secret_rotated", after.id)
                 return WebhookSecretResponse(webhook=schemas.Webhook.of(after), secret=secret)
 
@@ -219,6 +222,8 @@ class Webhooks:
                 sealed_secret=sealed,
                 sealed_old_secret=None,
                 old_secret_until=None,
+                sealed_older_secrets=[],
+                older_secrets_until=[],
                 enabled=True,
                 disabled_reason=None,
                 disabled_at=None,
@@ -254,6 +259,16 @@ def _checked_visibility(caller: Caller, types: list[str] | None) -> EventVisibil
 def _families(visibility: EventVisibility) -> list[str] | None:
     # A session that can manage webhooks sees everything.
     return None if visibility.families is None else sorted(visibility.families)
+
+
+def _still_signing(webhook: Webhook, overlap: timedelta) -> list[tuple[bytes, datetime]]:
+    """The secrets that also sign when there is a new one. Without an overlap, none: the secrets may
+    be known to others."""
+    if not overlap:
+        return []
+    now = clock.now()
+    old = [(sealed, until) for sealed, until in webhook.old_secrets if until > now]
+    return [(webhook.sealed_secret, now + overlap), *old][: MAX_SECRETS - 1]
 
 
 def _patched(webhook: Webhook, body: PatchWebhook, caller: Caller) -> Webhook:

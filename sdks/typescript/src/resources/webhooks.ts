@@ -50,7 +50,12 @@ export class Webhooks extends Resource {
     await this.call(operations.deleteWebhook, { path: { id: idOf(webhook) } }, options);
   }
 
-  /** Replaces the secret. For `overlapHours` (default: 24), both of them sign. */
+  /**
+   * Replaces the secret. For `overlapHours` (default: 24), both of them sign. Secrets of earlier
+   * rotations sign until their own overlap ends. With 0, only the new one signs.
+   *
+   * If the connection breaks before the response arrives, `secret` is null: call it again.
+   */
   rotateSecret(
     webhook: WebhookRef,
     body: types.RotateSecret = {},

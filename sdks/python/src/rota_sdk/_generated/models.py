@@ -3014,7 +3014,9 @@ class Webhook(Model):
     last_delivered_at: datetime | None
     """When an event was last confirmed."""
     old_secret_until: datetime | None
-    """Until when the secret before the last rotation also signs."""
+    """Until when secrets from before the last rotation also sign. The latest time, if there are
+    several.
+    """
     created_at: datetime
     """When the webhook was created."""
     updated_at: datetime

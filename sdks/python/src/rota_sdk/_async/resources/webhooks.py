@@ -68,7 +68,11 @@ class Webhooks(AsyncResource):
         overlap_hours: int | None = None,
         idempotency_key: str | None = None,
     ) -> models.WebhookSecretResponse:
-        """Replaces the secret. For `overlap_hours` (default: 24), both of them sign."""
+        """Replaces the secret. For `overlap_hours` (default: 24), both of them sign. Secrets of
+        earlier rotations sign until their own overlap ends. With 0, only the new one signs.
+
+        If the connection breaks before the response arrives, `secret` is None: call it again.
+        """
         body = creation(models.RotateSecret, overlap_hours=overlap_hours)
         return await self._call(
             operations.rotate_webhook_secret,
