@@ -7,9 +7,11 @@ import pytest
 
 from rota.composition import Composition
 from rota.webhooks import dispatcher, progress, turns
+from rota.webhooks.reading import PAGE
 from tests.service import Person, Service
 from tests.webhooks.receiver import Receiver, response
-from tests.webhooks.world import create, happen, sending, until
+from tests.webhooks.test_turns import taken
+from tests.webhooks.world import create, happen, read, sending, until
 
 
 async def test_without_a_free_place_webhooks_take_short_turns(
@@ -29,6 +31,23 @@ async def test_without_a_free_place_webhooks_take_short_turns(
     sent = [each.path for each in receiver.received if each.path != "/failing"]
     paths = set(sent)
     assert max(map(sent.index, paths)) < min(len(sent) - sent[::-1].index(each) for each in paths)
+
+
+async def test_a_webhook_that_wants_no_event_gives_up_its_place(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "CROWDED_TURN_S", 0.0)
+    webhook, _ = await create(person, receiver.url + "/", events=["credits.depleted"])
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 2 * PAGE)
+        claim = await taken(parts, person, webhook)
+        sender = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
+        await sender.take(claim, lambda: True)
+        await sender.aclose()
+        found = await read(person, webhook)
+        assert found["confirmedSequence"] == webhook["confirmedSequence"] + PAGE
+        # It is due, so that its next turn comes after those of others.
+        await taken(parts, person, webhook)
 
 
 async def test_an_account_leaves_places_for_others(office: Service, person: Person) -> None:

@@ -168,14 +168,19 @@ class _Turn:
                     if not attempt.delivery.delivered:
                         return await self._failed(attempt, event)
                     await self._confirmed(event)
-                    lasts_s = CROWDED_TURN_S if self._is_crowded() else TURN_S
-                    if time.monotonic() > began + lasts_s:
+                    if self._is_over(began):
                         return await self._save(None, again=True)
                 if not events and not await is_set(woken, KEEP_S):
                     return await self._save(None)
+                if self._is_over(began):
+                    return await self._save(None, again=True)
                 if time.monotonic() - self._saved_at > self._lease_s / 2:
                     # Many events that it does not want.
                     await self._save(self._lease_s)
+
+    def _is_over(self, began: float) -> bool:
+        lasts_s = CROWDED_TURN_S if self._is_crowded() else TURN_S
+        return time.monotonic() > began + lasts_s
 
     def held_since(self, claim: Claim, at: float) -> None:
         """This worker had the webhook at this time, if the claim has not changed since."""
