@@ -10,6 +10,7 @@ import pytest
 from rota.composition import Composition
 from rota.webhooks import dispatcher, progress, turns
 from rota.webhooks.model import HOLD_S
+from rota.webhooks.reading import Journal, Page
 from tests.service import Person, Service
 from tests.webhooks.receiver import OK, Received, Receiver, hang, response
 from tests.webhooks.world import (
@@ -146,6 +147,33 @@ async def test_a_worker_that_stops_sends_nothing_again_that_was_confirmed(
     # At most the one that was under way when the worker stopped arrives twice.
     assert len(receiver.received) <= 62
     assert sorted(set(receiver.sequences())) == list(range(start + 1, start + 62))
+
+
+async def test_what_was_confirmed_is_saved_when_the_next_events_cannot_be_read(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    after = Journal.after
+
+    async def fails_later(journal: Journal, account_id: UUID, sequence: int) -> Page:
+        if sequence > start:
+            raise OSError("the database is down")
+        return await after(journal, account_id, sequence)
+
+    monkeypatch.setattr(Journal, "after", fails_later)
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 5)
+        sender = turns.DeliveryTurns(parts.db, parts.fanout, parts.webhook_sender)
+        with pytest.raises(OSError, match="database is down"):
+            await sender.take(await taken(parts, person, webhook))
+        await sender.aclose()
+    assert receiver.sequences() == list(range(start + 1, start + 7))
+    assert (await read(person, webhook))["confirmedSequence"] == start + 6
+    assert len(await deliveries(person, webhook)) == 6
+    # Not at once: what fails may fail again.
+    async with office.owner() as connection:
+        assert await connection.fetchval("SELECT leased_until IS NOT NULL FROM webhooks")
 
 
 async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another_one_has(

@@ -6,6 +6,7 @@ often follow each other: the next one then needs neither another claim nor anoth
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -101,6 +102,12 @@ class DeliveryTurns:
             # The worker stops. What is confirmed is not sent again.
             await turn.stop()
             raise
+        except Exception:
+            # Usually a read failed. What is confirmed can perhaps be saved. Not given back at once:
+            # the next turn may fail the same way.
+            with contextlib.suppress(Exception):
+                await turn.stop(self.lease_s)
+            raise
         finally:
             self._running.discard(turn)
 
@@ -191,9 +198,10 @@ class _Turn:
         async with self._db.relay() as connection:
             await progress.give_back(connection, self.claim, self._unsaved, delay_s)
 
-    async def stop(self) -> None:
+    async def stop(self, lease_s: float | None = None) -> None:
+        """Saves what is confirmed. Without a lease, another worker can continue at once."""
         try:
-            await self._save(None, again=True)
+            await self._save(lease_s, again=True)
         except _Lost:
             await self.give_back()
 
@@ -337,8 +345,6 @@ class _Turn:
         """Continues after events that were deleted, and says so. The next delivery names the last
         of them as the one before it, so the receiver notices, too."""
         claim = self.claim
-        self._position = Position(last, last)
-        self._attempts, self._failing_since = 0, None
         async with self._db.write(claim.account_id) as tx:
             await journal.lock_account(tx)
             moved = await queries.skip(tx, claim.webhook, first, last)
@@ -346,5 +352,7 @@ class _Turn:
                 raise _Lost
             data = {"fromSequence": first, "toSequence": last}
             await record(tx, "webhook.skipped", claim.webhook.id, **data)
+        self._position = Position(last, last)
+        self._attempts, self._failing_since = 0, None
         SKIPPED.inc(last - first + 1)
         log.warning("webhook_skipped", webhook_id=str(claim.webhook.id), first=first, last=last)
