@@ -284,6 +284,8 @@ async def test_events_that_a_restore_has_lost_do_not_count_as_skipped(
         "webhook.created",
         "account.restored",
     ]
+    # The webhook was behind: there was an event before it that was not lost.
+    assert [each.event["previousSequence"] for each in receiver.received] == [start, start + 50]
 
 
 async def test_a_webhook_whose_events_are_all_gone_continues_with_the_next(

@@ -166,6 +166,10 @@ class _Turn:
                     if not self.claim.webhook.wants(event.type):
                         self._position = replace(self._position, confirmed=event.sequence)
                         continue
+                    if event.type == "account.restored":
+                        # What the restore has lost came before it, also if the webhook is behind.
+                        lost = event.data["lostThrough"]
+                        self._position = Position(lost, lost)
                     try:
                         attempt = await self._send(client, event)
                     except RateLimited:
