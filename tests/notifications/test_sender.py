@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from rota.notifications import delivery as deliveries
 from rota.notifications import queries
 from rota.notifications import sender as senders
 from rota.notifications.delivery import MAX_ATTEMPTS
@@ -60,6 +61,31 @@ async def test_what_arrives_while_a_message_is_recorded_is_sent_later(desk: Desk
     found = await delivery(person, "approval_waiting")
     assert (found["state"], found["waiting"]) == ("waiting", 1)
     assert found["lastSentAt"] is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"), [("250 OK", "idle"), ("451 Try later", "retrying"), ("554 Spam", "failed")]
+)
+async def test_what_became_of_a_message_is_saved_when_the_database_works_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: str, state: str
+) -> None:
+    monkeypatch.setattr(deliveries, "RECORD_AGAIN_S", 0.0)
+    failures = [OSError("the database is down") for _ in range(3)]
+    for name in ("rest", "retry"):
+        change = getattr(queries, name)
+
+        async def fails(*values: Any, change: Any = change, **more: Any) -> None:
+            if failures:
+                raise failures.pop()
+            await change(*values, **more)
+
+        monkeypatch.setattr(queries, name, fails)
+    person = await desk.person()
+    await waiting(await program(person))
+    desk.mailbox.data_answers = [answer]
+    await desk.send()
+    assert not failures
+    assert (await delivery(person, "approval_waiting"))["state"] == state
 
 
 async def test_an_account_that_is_blocked_does_not_stop_the_others(desk: Desk) -> None:

@@ -5,8 +5,11 @@ sent without a transaction. A second transaction removes what was sent. If the w
 the two, the lease ends and the message is sent again, with the same Message-ID.
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypeVar
 
 import structlog
 from prometheus_client import Counter
@@ -23,7 +26,9 @@ from rota.notifications.queries import Claim
 from rota.notifications.unsubscribing import Subscription
 from rota.platform import clock
 from rota.platform.crypto import SealBroken
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.db import DATABASE_ERRORS, AccountTransaction, Database
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -33,6 +38,10 @@ MAX_DELAY = timedelta(hours=1)
 GIVE_UP_AFTER = timedelta(days=1)
 # About a day of workers that die while they send.
 MAX_ATTEMPTS = 60
+# The first and the longest pause before what became of a message is saved again. Not in the last
+# moments of a claim.
+RECORD_AGAIN_S, MAX_RECORD_AGAIN_S = 0.5, 5.0
+RECORD_MARGIN = timedelta(seconds=5)
 # What one message is about at most, and how much of it is looked up at a time. Of a longer queue,
 # the rest goes into the next message.
 MAX_ITEMS, PAGE = 5_000, 200
@@ -94,11 +103,7 @@ class Delivery:
         except Refused as error:
             await self._give_up(claim, str(error), items)
         else:
-            async with self._db.write(queue.account_id) as tx:
-                await queries.lock(tx, queue)
-                await queries.remove_items(tx, queue, prepared.items)
-                await queries.rest(tx, claim, timing.digest, sent=True, error=None)
-            SENT.labels(queue.channel).inc()
+            await self._sent(claim, items)
 
     async def _prepare(self, claim: Claim) -> Prepared | None:
         """The message. None: there is nothing to tell any more."""
@@ -150,6 +155,33 @@ class Delivery:
         mailer = self._carriers.mailer
         await mailer.send(mail.render(message, mailer.sender, prepared.to))
 
+    async def _record(
+        self, claim: Claim, change: Callable[[AccountTransaction], Awaitable[T]]
+    ) -> T:
+        """Saves what became of a message, and tries again while the database fails. Otherwise the
+        message would be sent again. Near the end of the claim it gives up: another worker can have
+        the queue then."""
+        pause_s = RECORD_AGAIN_S
+        while True:
+            try:
+                async with self._db.write(claim.id.account_id) as tx:
+                    return await change(tx)
+            except DATABASE_ERRORS as error:
+                if clock.now() > claim.until - RECORD_MARGIN:
+                    raise
+                log.warning("notification_not_recorded", **_fields(claim), error=repr(error))
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_RECORD_AGAIN_S)
+
+    async def _sent(self, claim: Claim, items: list[Item]) -> None:
+        async def done(tx: AccountTransaction) -> None:
+            await queries.lock(tx, claim.id)
+            await queries.remove_items(tx, claim.id, items)
+            await queries.rest(tx, claim, self._timing.digest, sent=True, error=None)
+
+        await self._record(claim, done)
+        SENT.labels(claim.id.channel).inc()
+
     async def _retry(self, claim: Claim, error: NotDelivered) -> None:
         """Tries again with a growing delay. What has waited for a day is given up."""
         timing, reason = self._timing, shown(error)
@@ -157,8 +189,10 @@ class Delivery:
         delay = min(timing.lease / 2 * 2 ** min(claim.attempts - 1, 20), timing.max_delay)
         if error.retry_after_s is not None:
             delay = max(delay, timedelta(seconds=error.retry_after_s))
-        dropped = 0
-        async with self._db.write(claim.id.account_id) as tx:
+
+        async def later(tx: AccountTransaction) -> int:
+            """How many items were given up."""
+            dropped = 0
             if since is not None and clock.now() - since >= timing.give_up_after:
                 await queries.lock(tx, claim.id)
                 dropped = await queries.remove_old_items(tx, claim.id, timing.give_up_after)
@@ -166,7 +200,9 @@ class Delivery:
                 await queries.rest(tx, claim, timing.digest, sent=False, error=reason)
             else:
                 await queries.retry(tx, claim, delay, reason, gave_up=bool(dropped))
-        if dropped:
+            return dropped
+
+        if await self._record(claim, later):
             _report_given_up(claim, reason)
             return
         FAILED.labels(claim.id.channel, "retried").inc()
@@ -176,13 +212,16 @@ class Delivery:
         """Drops what a message was about. None: everything, because none can be sent. The user sees
         why in the settings."""
         reason = shown(reason)
-        async with self._db.write(claim.id.account_id) as tx:
+
+        async def drop(tx: AccountTransaction) -> None:
             await queries.lock(tx, claim.id)
             if items is None:
                 await queries.remove_all_items(tx, claim.id)
             else:
                 await queries.remove_items(tx, claim.id, items)
             await queries.rest(tx, claim, self._timing.digest, sent=False, error=reason)
+
+        await self._record(claim, drop)
         _report_given_up(claim, reason)
 
 
