@@ -53,6 +53,22 @@ async def test_an_approval_that_waits_is_told_at_once(desk: Desk) -> None:
     assert sent["lastSentAt"]
 
 
+async def test_a_message_says_what_happens_without_a_decision(desk: Desk) -> None:
+    person = await desk.person()
+    bot = await program(person)
+    await waiting(bot, "Expires")
+    due = await waiting(bot, "Is due before that")
+    async with desk.service.owner() as connection:
+        await connection.execute(
+            "UPDATE tasks SET deadline = now() + interval '1 hour' WHERE id = $1",
+            due["id"].removeprefix("task_"),
+        )
+    await desk.send()
+    [mail] = desk.mails(person)
+    assert "Without a decision, it is cancelled on " in text_of(mail)
+    assert "Without a decision, it fails on " in text_of(mail)
+
+
 async def test_one_message_is_sent_once(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))

@@ -6,6 +6,7 @@ meantime is left out, and so is one that the user cannot decide.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -114,18 +115,25 @@ async def _approvals(tx: AccountReader, user_id: UUID, items: Sequence[Item]) ->
         task = await tasks.get(tx, item.subject)
         shape = ReviewShape.of(TaskReviews(task, [reviews[item.subject]], definitions))
         wire_id = to_wire("task", task.id)
-        until = shape.expires_at.strftime("%-d %B %Y, %H:%M UTC") if shape.expires_at else None
         lines.append(
             Line(
                 text=_plain(shape.summary or task.name, _MAX_TEXT),
                 agent=_name(task.agent),
                 about=_plain(task.name, _MAX_NAME),
-                detail=f"Without a decision, it is cancelled on {until}." if until else None,
+                detail=_without_decision(shape.expires_at, task.deadline),
                 path=f"{_account(tx)}/reviews/{wire_id}",
                 task_id=wire_id,
             )
         )
     return News(found, lines)
+
+
+def _without_decision(ends_at: datetime | None, deadline: datetime | None) -> str | None:
+    """A task fails at its deadline. A review that expires cancels it."""
+    if ends_at is None:
+        return None
+    ends = "fails" if ends_at == deadline else "is cancelled"
+    return f"Without a decision, it {ends} on {ends_at.strftime('%-d %B %Y, %H:%M UTC')}."
 
 
 async def _failures(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> News:
