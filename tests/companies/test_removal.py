@@ -209,8 +209,10 @@ async def test_what_a_member_set_up_ends_with_the_membership(service: Service) -
     assert (paused["paused"], paused["nextAt"]) == (True, None)
     assert paused["lastError"]["code"] == "SCHEDULE_OWNER_INVALID"
     assert (await of_schedule(company, mine))["paused"] is False
-    types = [event["type"] for event in await company.events()]
-    assert types[-3:] == ["schedule.failed", "key.revoked", "member.removed"]
+    *_, failed, key_ended, uninvited, removed = await company.events()
+    assert [failed["type"], key_ended["type"]] == ["schedule.failed", "key.revoked"]
+    assert [uninvited["type"], removed["type"]] == ["invitation.deleted", "member.removed"]
+    assert uninvited["data"]["by"] == removed["data"]["by"] == f"user_{company.owner.user_id.hex}"
     # Another member can let the schedule continue.
     path = f"/api/schedules/{paused['id']}"
     resumed = await company.owner.request(

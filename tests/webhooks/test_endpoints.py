@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -217,7 +218,7 @@ async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_be
     assert await reasons() == ("member_removed", None)
 
 
-@pytest.mark.parametrize("how", ["removed", "demoted"])
+@pytest.mark.parametrize("how", ["removed", "removed by the operator", "demoted"])
 async def test_a_paused_webhook_of_a_member_who_has_left_belongs_to_who_enables_it(
     office: Service, how: str
 ) -> None:
@@ -235,6 +236,10 @@ async def test_a_paused_webhook_of_a_member_who_has_left_belongs_to_who_enables_
     async def end(person: Person) -> None:
         if how == "removed":
             assert (await company.remove(person)).status_code == 200
+        elif how == "removed by the operator":
+            company_id = UUID(company.id.removeprefix("acct_"))
+            async with Composition(office.settings, pool_size=2) as parts:
+                await parts.members.remove(company_id, person.user_id, by=None)
         else:
             assert (await company.change(person, role="member")).status_code == 200
 
@@ -253,6 +258,9 @@ async def test_a_paused_webhook_of_a_member_who_has_left_belongs_to_who_enables_
     assert await reason() is None
     await end(heir)
     assert await reason() == "member_removed"
+    disabled = [each for each in await company.events() if each["type"] == "webhook.disabled"]
+    owner = f"user_{company.owner.user_id.hex}"
+    assert disabled[-1]["data"]["by"] == (None if "operator" in how else owner)
 
 
 async def test_a_test_delivery_shows_request_and_response(

@@ -205,13 +205,6 @@ class Invitations:
         return CompanyResponse(account=schemas.Company.of(joined.account, joined.seats))
 
 
-async def end_invitations(tx: AccountTransaction, user_id: UUID) -> None:
-    """Deletes what a user who leaves has created, and what the user could come back with. Needs a
-    transaction of that user."""
-    emails = await verified_emails.of_user(tx, user_id)
-    await queries.delete_by_or_for(tx, user_id, emails)
-
-
 async def _find(tx: AccountReader, token: str) -> Invitation:
     found = await queries.find_by_token(tx, _hash_of(token), clock.now())
     if found is None:

@@ -10,10 +10,12 @@ from rota.accounts import members, queries
 from rota.accounts import service as accounts
 from rota.accounts.model import Member, Role
 from rota.auth import queries as credentials
+from rota.auth import verified_emails
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.errors import AdminRequired
 from rota.auth.rights import ACTIONS
+from rota.companies import queries as invitations
 from rota.companies.errors import AlwaysApprover, LastOwner, MemberNotFound, OwnerRequired
 from rota.companies.schemas import PatchMember
 from rota.events import journal
@@ -25,6 +27,9 @@ REMOVED = Counter("rota_members_removed_total", "Members that were removed from 
 
 # Ends what a member has set up, in the transaction that removes the member.
 EndWork = Callable[[AccountTransaction, UUID], Awaitable[None]]
+# Ends what only owners and admins can set up, for a user and whoever changes the user. By None: the
+# operator.
+EndManagement = Callable[[AccountTransaction, UUID, UUID | None], Awaitable[None]]
 # Takes back the open approvals of users who can no longer approve.
 WithdrawApprovals = Callable[[AccountTransaction], Awaitable[None]]
 # Tells all processes that a user has lost an account: account and user.
@@ -38,14 +43,13 @@ class Members:
         authenticator: Authenticator,
         *,
         end_work: Sequence[EndWork],
-        end_management: EndWork,
+        end_management: EndManagement,
         withdraw_approvals: WithdrawApprovals,
         announce: Announce,
     ) -> None:
         self._db = db
         self._authenticator = authenticator
         self._end_work = end_work
-        # Ends what only owners and admins can set up.
         self._end_management = end_management
         self._withdraw_approvals = withdraw_approvals
         self._announce = announce
@@ -104,7 +108,7 @@ class Members:
         """Ends what the member can no longer do, and records the change. The new member."""
         after = await _get(tx, user_id)
         if before is not None and before.role != "member" and after.role == "member":
-            await self._end_management(tx, user_id)
+            await self._end_management(tx, user_id, by)
         if after != before:
             if before is not None:
                 await self._withdraw_approvals(tx)
@@ -147,16 +151,23 @@ class Members:
             if not last:
                 await _check_other_owner(tx, member)
             await members.delete(tx, user_id)
+            by_id = by.user_id if by else None
             # First, because they lock rows that others lock before the event journal.
             revoked = await credentials.delete_keys_of(tx, user_id)
+            # What the user has created, and what the user could come back with.
+            emails = await verified_emails.of_user(tx, user_id)
+            uninvited = await invitations.delete_by_or_for(tx, user_id, emails)
             for end_work in self._end_work:
                 await end_work(tx, user_id)
+            await self._end_management(tx, user_id, by_id)
             # Last, because it locks the event journal, which others lock after a schedule.
             await self._withdraw_approvals(tx)
-            by_id = by.user_id if by else None
             for key_id, _ in revoked:
                 data = {"keyId": to_wire("key", key_id), "by": _wire_user(by_id)}
                 await journal.append(tx, "key.revoked", data)
+            for invitation_id in uninvited:
+                data = {"invitationId": to_wire("inv", invitation_id), "by": _wire_user(by_id)}
+                await journal.append(tx, "invitation.deleted", data)
             await record(tx, journal.MEMBER_REMOVED, user_id, by_id)
         return [secret_hash for _, secret_hash in revoked]
 

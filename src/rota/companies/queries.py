@@ -98,16 +98,20 @@ async def delete(tx: AccountTransaction, invitation_id: UUID) -> bool:
     return bool(deleted)
 
 
-async def delete_by_or_for(tx: AccountTransaction, user_id: UUID, emails: Sequence[str]) -> None:
-    """Deletes what a user has created, and what is for one of these addresses."""
-    await tx.execute(
+async def delete_by_or_for(
+    tx: AccountTransaction, user_id: UUID, emails: Sequence[str]
+) -> list[UUID]:
+    """Deletes what a user has created, and what is for one of these addresses. Their IDs."""
+    rows = await tx.fetch(
         """
         DELETE FROM invitations WHERE account_id = $1 AND (created_by = $2 OR email = ANY($3))
+        RETURNING id
         """,
         tx.account_id,
         user_id,
         emails,
     )
+    return [row["id"] for row in rows]
 
 
 async def delete_all(tx: AccountTransaction) -> None:

@@ -2,7 +2,6 @@
 
 from functools import cached_property
 
-from rota.companies.invitations import end_invitations
 from rota.companies.members import Members
 from rota.data import queries
 from rota.data.erasing import Erasing
@@ -28,12 +27,7 @@ class DataParts(Outbound):
         return Members(
             self.db,
             self.authenticator,
-            end_work=(
-                end_invitations,
-                forget_notifications,
-                pausing.pause_of,
-                disable_webhooks_of,
-            ),
+            end_work=(forget_notifications, pausing.pause_of),
             end_management=disable_webhooks_of,
             withdraw_approvals=withdraw_approvals,
             announce=self.fanout.announce_removal,
