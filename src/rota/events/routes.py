@@ -129,9 +129,9 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         data: {"id":"evt_01a19b98725776ca890c192cd3ac94af","sequence":42,"type":"task.completed",…}
         ```
 
-        A session sees every event. An API key sees the events that its scopes allow: task events,
-        and with `billing:read` or `mcp:read` also those of money or tool servers. Sequence numbers
-        then have gaps.
+        A session sees every event. An API key sees the events that its scopes allow: those of
+        tasks, and with `billing:read`, `mcp:read` or `webhooks:read` also those of money, tool
+        servers or webhooks. Sequence numbers then have gaps.
 
         A comment line is sent after every 15 seconds without an event. After a disconnect, send the
         last `id` as Last-Event-ID: no event is lost or sent twice. An account with too many open
