@@ -14,7 +14,7 @@ from rota.auth.caller import ALL_SCOPES
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from tests.companies.world import Company, busy_company
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import GatedRun, current_review
 from tests.runs.runner import shown
 from tests.service import Person, Service
 
@@ -66,8 +66,8 @@ async def approve(
     return decided
 
 
-async def let_approve(company: Company, approvers: str) -> None:
-    body = {"approvals": {"secondPerson": False, "approvers": approvers}}
+async def let_approve(company: Company, approvers: str, *, second_person: bool = False) -> None:
+    body = {"approvals": {"secondPerson": second_person, "approvers": approvers}}
     answer = await company.owner.request(
         "PUT", "/api/policies", json=body, headers=company.selected
     )
@@ -106,12 +106,50 @@ async def test_what_a_person_approved_before_losing_the_right_is_decided_again(
     # As it was first shown, except for the decision of the person who stays.
     assert review["items"][:2] == before["items"][:2]
     assert review["items"][2] == kept["review"]["items"][2]
-    assert shown(review) == shown(before)
-    # Whoever still looks at the first review approves what it shows.
-    await approve(run, run.two, before, {"id": first}, {"id": second}, {"id": fourth})
+    assert (review["number"], review["expiresAt"]) == (2, before["expiresAt"])
+    assert review["history"][0]["state"] == "cancelled"
+    [event] = [each for each in await company.events() if each["type"] == "task.updated"]
+    assert (event["data"]["fields"], event["data"]["by"]) == (["review"], None)
+    assert event["taskId"] == run.task_id
+    # Whoever still looks at the first review may have seen the edit.
+    stale = await run.two.post(f"{run.path}/approve", {"review": shown(before)})
+    assert current_review(stale) == review
+    await approve(run, run.two, review, {"id": first}, {"id": second}, {"id": fourth})
     await run.begin()
     await run.act()
     assert [made.arguments for made in run.client.made] == ASKED
+
+
+async def test_an_edit_is_taken_back_also_from_a_review_that_replaced_another(
+    run: GatedRun, company: Company
+) -> None:
+    another = await with_key(await company.join(role="admin"), company)
+    before = await run.review(run.two)
+    first, second = (item["id"] for item in before["items"][:2])
+    await approve(run, run.one, before, {"id": first})
+    await approve(run, another, before, {"id": second, "arguments": {"text": "mine"}})
+    await leave(company, run.one)
+    review = await run.review(run.two)
+    assert [item["arguments"] for item in review["items"][:2]] == [ASKED[0], {"text": "mine"}]
+    await leave(company, another)
+    review = await run.review(run.two)
+    assert (review["number"], review["items"]) == (3, before["items"])
+
+
+async def test_an_edit_from_before_the_policy_for_a_second_person_is_taken_back(
+    run: GatedRun, company: Company
+) -> None:
+    another = await with_key(await company.join(role="admin"), company)
+    before = await run.review(run.two)
+    first, second = (item["id"] for item in before["items"][:2])
+    await approve(run, run.one, before, {"id": first, "arguments": {"text": "mine"}})
+    await let_approve(company, "named", second_person=True)
+    edited = await approve(run, another, before, {"id": second, "arguments": {"text": "other"}})
+    assert edited["review"]["items"][0]["arguments"] == {"text": "mine"}
+    await leave(company, run.one)
+    review = await run.review(run.two)
+    assert review["items"][0] == before["items"][0]
+    assert review["items"][1:] == edited["review"]["items"][1:]
 
 
 async def test_a_review_that_was_decided_before_stays_decided(

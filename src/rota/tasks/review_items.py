@@ -99,12 +99,25 @@ def reject_items(review: Review, by: Actor) -> Items:
 def withdraw(review: Review, approvers: Collection[str]) -> Items:
     """The items after taking back what users other than these (`user_…`) approved."""
     return [
-        item if _decider(item) is None or _decider(item) in approvers else _undecide(review, item)
+        item if decider(item) is None or decider(item) in approvers else _undecide(review, item)
         for item in review.items
     ]
 
 
-def _decider(item: ReviewItem) -> str | None:
+def subject(review: Review, items: Items) -> dict[str, Any]:
+    """What a new review with these items is about, in place of this one. An edit that is part of a
+    decision is left out, so that it can be taken back with the decision."""
+    return seals.items(
+        [
+            {**item, "sealed": seals.item(review.sealed, item["id"])}
+            if edited_by_decider(item) or "sealed" not in item
+            else item
+            for item in items
+        ]
+    )
+
+
+def decider(item: ReviewItem) -> str | None:
     """The user who decided, if one did. What a rule approved does not wait: whether the rule still
     works is checked at the start."""
     by = item["decidedBy"]

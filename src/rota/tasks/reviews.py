@@ -162,7 +162,7 @@ class Reviews:
             await shaping.record(tx, before.id, "edited")
             if found.second_person is not None:
                 await review_checks.add_edit(tx, before, reviews[0], by, body)
-                return await self._replace_edited(tx, before, edited)
+                return await self._replace_edited(tx, before, reviews[0], edited)
         await review_checks.check_second_person(tx, found, named)
         review_checks.check_accepted(found, named)
         await self._record_answers(tx, before, reviews[0], items)
@@ -184,11 +184,12 @@ class Reviews:
                 return
 
     async def _replace_edited(
-        self, tx: AccountTransaction, task: Task, items: Items
+        self, tx: AccountTransaction, task: Task, review: Review, items: Items
     ) -> TaskReviews:
         """Opens a new review with changed arguments, for a second person. Nothing is approved."""
         reason = "The arguments were changed, so a second person has to approve them."
-        await gates.replace_review(tx, task, seals.items(items), items, reason)
+        subject = review_items.subject(review, items)
+        await gates.replace_review(tx, task, subject, items, reason)
         data = transitions.event_data(tx, task.status, task.status) | {"fields": ["review"]}
         await journal.append(tx, "task.updated", data, task.id)
         return await review_reading.read(tx, task)
