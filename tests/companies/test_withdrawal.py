@@ -13,6 +13,9 @@ from rota.agents.sync import sync
 from rota.auth.caller import ALL_SCOPES
 from rota.composition import Composition
 from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.runs.deadlines import Deadlines
+from rota.tasks import queries
 from tests.companies.world import Company, busy_company
 from tests.runs.gated_run import GatedRun, current_review
 from tests.runs.runner import shown
@@ -150,6 +153,73 @@ async def test_an_edit_from_before_the_policy_for_a_second_person_is_taken_back(
     review = await run.review(run.two)
     assert review["items"][0] == before["items"][0]
     assert review["items"][1:] == edited["review"]["items"][1:]
+
+
+async def ended_by_its_deadline(run: GatedRun) -> None:
+    """A call was approved with other arguments, and the others had no decision in time."""
+    before = await run.review(run.one)
+    edited = {"id": before["items"][0]["id"], "arguments": {"text": "for my own account"}}
+    await approve(run, run.one, before, edited)
+    async with run.parts.db.write(run.account_id) as tx:
+        task = await queries.get_for_change(tx, ids.from_wire("task", run.task_id))
+        deadlines = Deadlines(run.context, run.loop)
+        await deadlines.fail(tx, task, "DEADLINE_EXCEEDED", "Too late.", reason="Too late.")
+
+
+async def retry(run: GatedRun) -> None:
+    response = await run.two.post(f"{run.path}/retry", {"from": "failure"})
+    assert response.status_code == 200, response.text
+    run.run += 1
+    await run.begin(resume=True)
+    await run.act()
+
+
+async def join_again(company: Company, person: Person) -> None:
+    await leave(company, person)
+    # The key was deleted.
+    await company.add(await person.service.sign_in(person.subject), role="admin")
+
+
+@pytest.mark.parametrize("lose", [leave, lose_the_right, lose_the_policy, join_again])
+async def test_a_retry_asks_again_about_a_call_whose_approver_lost_the_right(
+    run: GatedRun, company: Company, lose: Callable[[Company, Person], Awaitable[None]]
+) -> None:
+    await ended_by_its_deadline(run)
+    await let_approve(company, "anyone")
+    await lose(company, run.one)
+    await retry(run)
+    assert run.client.made == []
+    review = await run.review(run.two)
+    [item] = review["items"]
+    # Without the edit, as in a review that still waits.
+    assert (item["decision"], item["arguments"]) == (None, ASKED[0])
+    [call] = [row for row in await run.tool_rows() if row.item_id == item["id"]]
+    assert call.arguments == ASKED[0]
+    await approve(run, run.two, review, {"id": item["id"]})
+    await run.begin()
+    await run.act()
+    # Another gate opens for the second call.
+    [waits] = (await run.review(run.two))["items"]
+    assert waits["arguments"] == ASKED[1]
+
+
+async def test_a_retry_makes_a_call_whose_approver_can_still_approve(
+    run: GatedRun, company: Company
+) -> None:
+    await ended_by_its_deadline(run)
+    await let_approve(company, "anyone")
+    await company.change(run.one, role="member", approver=False)
+    await retry(run)
+    for asked in ASKED[1:]:
+        review = await run.review(run.two)
+        [item] = review["items"]
+        assert item["arguments"] == asked
+        await approve(run, run.two, review, {"id": item["id"]})
+        await run.begin()
+        await run.act()
+    assert [made.arguments for made in run.client.made] == [
+        {"text": "for my own account"}, *ASKED[1:],
+    ]  # fmt: skip
 
 
 async def test_a_review_that_was_decided_before_stays_decided(

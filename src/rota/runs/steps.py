@@ -94,6 +94,12 @@ class Step:
         return f"call-{self.run}-{self.step}-{self.call}"
 
     @property
+    def item_ids(self) -> list[str]:
+        """The IDs of this call in reviews of this run and of those that it was copied from."""
+        runs = range(self.planned_run or self.run, self.run + 1)
+        return [f"call-{run}-{self.step}-{self.call}" for run in runs]
+
+    @property
     def key(self) -> str:
         """Names the call in its task. It stays the same in a retry from failure."""
         return f"call-{self.planned_run or self.run}-{self.step}-{self.call}"

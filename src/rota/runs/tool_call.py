@@ -38,7 +38,7 @@ from rota.runs.tools import (
     needs_approval,
 )
 from rota.runs.transcript import storable
-from rota.tasks import places, queries, review_queries
+from rota.tasks import places, queries, review_queries, withdrawal
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
@@ -119,6 +119,7 @@ class ToolCaller:
             if row.state == "finished":
                 found[row.call] = CALL_FINISHED
                 continue
+            row = await _without_lost_approval(tx, task, row)
             outcome = (
                 await self._built_in(tx, task, agent, row)
                 if _is_built_in(row)
@@ -341,6 +342,14 @@ class ToolCaller:
 
 def _is_built_in(row: Step) -> bool:
     return row.name in (DELEGATE.name, READ_RESULT.name) and row.server is None
+
+
+async def _without_lost_approval(tx: AccountTransaction, task: Task, row: Step) -> Step:
+    """The call as it was before an approval that no longer counts, so that a gate opens."""
+    if row.state != "planned" or not row.copied or not row.is_approved:
+        return row
+    first = await withdrawal.withdrawn_call(tx, task.id, row.item_ids)
+    return row if first is None else replace(row, state="gated", sealed=first, approved_digest=None)
 
 
 async def _mark_started(

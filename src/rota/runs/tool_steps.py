@@ -212,7 +212,8 @@ async def gate_again(
     """
     await tx.execute(
         """
-        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL,
+        UPDATE steps SET state = 'gated', sealed = $6::text,
+            arguments = $6::text::jsonb -> 'arguments', approved_digest = NULL,
             approved_by_rule = false, read_only = $7, maybe_made = maybe_made OR $8,
             started_at = CASE WHEN maybe_made OR $8 THEN started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
