@@ -145,6 +145,16 @@ async def answer_question(run: OfficeRun, by: Seat, task: dict[str, Any]) -> Non
     await run.begin()
 
 
+async def approved_the_question(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
+    """The agent can read an approval without an answer as a yes."""
+    task = await run.start(other)
+    await run.answer({"question": "May I send it?"}, tool="ask_person")
+    assert (await approve(one, task)).status_code == 200
+    await run.begin()
+    await run.answer(ASKED)
+    return task
+
+
 async def instructed(run: OfficeRun, one: Seat, other: Seat) -> dict[str, Any]:
     task = await run.start(other)
     await run.answer(ASKED)
@@ -181,6 +191,7 @@ async def edited_the_call(run: OfficeRun, one: Seat, other: Seat) -> dict[str, A
         (accepted_the_tool, ["acceptedTool"]),
         (answered, ["answered"]),
         (answered_below, ["answered"]),
+        (approved_the_question, ["answered"]),
         (instructed, ["instructed"]),
         (edited_the_call, ["edited"]),
     ],

@@ -24,7 +24,7 @@ from tests.sizes import size
 from tests.tasks.world import patch
 
 HISTORIES = size(5, 1_000)
-OPERATIONS = 35
+OPERATIONS = 40
 # A company has so many histories, so that its rate limit and its credits are not reached.
 PER_COMPANY = 5
 WAITING = {"status": "WAITING_APPROVAL"}
@@ -288,7 +288,7 @@ class History:
             assert answer.status_code == 200, answer.text
             if calls or not pending:
                 self.approvals.add((known.task["id"], by.user_id))
-            if "decisions" in body and not calls:
+            if any(item["tool"] == "ask_person" for item in named):
                 known.shapers.add(by.user_id)
 
     async def instruct(self) -> None:

@@ -177,9 +177,10 @@ class Reviews:
     async def _record_answers(
         self, tx: AccountTransaction, task: Task, review: Review, items: Items
     ) -> None:
-        """The agent works with the answers to its questions, so they shape the task."""
+        """The agent works with the answers to its questions, so they shape the task. An approval
+        without an answer is one too: the agent can read it as a yes."""
         for before, after in zip(review.items, items, strict=True):
-            if is_question(after) and after.get("edited") and before["decision"] is None:
+            if is_question(after) and (before["decision"], after["decision"]) == (None, "approved"):
                 await shaping.record(tx, task.id, "answered")
                 return
 
