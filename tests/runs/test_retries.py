@@ -279,6 +279,32 @@ async def test_a_subtask_that_starts_again_inherits_from_its_parent(
     assert start["opensGates"] == ["tool", "output"]
 
 
+async def test_a_subtask_that_goes_on_asks_what_the_tasks_above_require_now(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    values = {"name": "below", "required": "BASIC", "run": "false", **FIRST}
+    (tmp_path / "below.md").write_text(AGENT.format(**values))
+    await publish(run.service, tmp_path, "above")
+    await run.open("above")
+    parent = run.task_id
+    child = (await create(run.editor, agent="below", parentTaskId=parent))["id"]
+    run.task_id = child
+    await continued(run)
+    run.task_id = parent
+    await run.begin()
+    await run.fail()
+    await publish(run.service, tmp_path, "above", **SECOND)
+    await retry(run, "failure")
+
+    run.task_id, run.run = child, 1
+    _, failure = (await quote(run))["options"]
+    assert failure["opensGates"] == ["tool", "output"]
+    await retry(run, "failure")
+    await run.begin(resume=True)
+    await run.complete("Done.")
+    assert (await run.review(run.one))["gate"] == "output"
+
+
 async def test_a_task_of_a_retired_agent_cannot_be_retried(run: GatedRun, tmp_path: Path) -> None:
     await publish(run.service, tmp_path, "retired")
     await failed(run, "retired")

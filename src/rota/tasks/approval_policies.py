@@ -44,14 +44,20 @@ async def of_fork(tx: AccountReader, original: Task) -> list[dict[str, Any]]:
     return policies
 
 
-def of_retry(task: Task, agent: AgentVersion, current: AgentVersion) -> list[dict[str, Any]] | None:
-    """For a run that keeps its version: what the task inherits, and the policy of the agent as it
-    is now. A retry must not avoid gates that the agent has gained since."""
-    policies = task.inherited_approval or []
+async def of_retry(
+    tx: AccountReader, task: Task, parent: Task | None, agent: AgentVersion, current: AgentVersion
+) -> list[dict[str, Any]] | None:
+    """For a run that keeps its version: what the task inherits, the policy of the agent as it is
+    now, and what a new subtask would inherit. A retry must not avoid gates that the agent or the
+    tasks above have gained since."""
+    policies = list(task.inherited_approval or [])
     known = {agent.approval, *map(Approval.from_json, policies)}
-    if agent.version == current.version or current.approval in known:
-        return task.inherited_approval
-    return [*policies, asdict(current.approval)]
+    for policy in [asdict(current.approval), *(await inherited(tx, parent) or [])]:
+        approval = Approval.from_json(policy)
+        if approval not in known:
+            known.add(approval)
+            policies.append(policy)
+    return policies or None
 
 
 async def version_of(tx: AccountReader, task: Task) -> AgentVersion:

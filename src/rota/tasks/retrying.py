@@ -111,7 +111,7 @@ async def plan_retry(
     if newest:
         inherited = await approval_policies.inherited(tx, parent)
     else:
-        inherited = approval_policies.of_retry(task, agent, current)
+        inherited = await approval_policies.of_retry(tx, task, parent, agent, current)
     agent = for_task(agent, replace(task, inherited_approval=inherited))
     approved = await review_queries.approved_run(tx, task.id)
     if start_at == "start" or approved is None:
