@@ -15,6 +15,8 @@ from rota.audit import export as audit_export
 from rota.data import export
 from rota.data.tables import EXPORTED
 from rota.platform import ids
+from rota.platform.errors import RateLimited
+from rota.platform.membership import MembershipEnded
 from tests.audit.world import rota
 from tests.companies.world import Company
 from tests.data.filled import MARKER, fill
@@ -148,6 +150,33 @@ async def test_an_export_that_takes_too_long_or_loses_its_right_has_no_end(
     assert b"manifest" in await anext(lines)
     with pytest.raises(export.CutOff):
         await anext(lines)
+
+
+async def test_an_export_waits_for_the_check_of_its_caller(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await world_a.service.sign_in()
+    caller = await world_a.parts.authenticator.authenticate(f"Bearer {person.token}", None)
+    refusals: list[Exception] = [RateLimited("Busy."), RateLimited("Busy."), MembershipEnded()]
+
+    async def check() -> None:
+        if refusals:
+            raise refusals.pop(0)
+
+    monkeypatch.setattr(export, "CHECK_AGAIN_S", 0.01)
+    lines = world_a.parts.exports.stream(caller, check)
+    assert b"manifest" in await anext(lines)
+    # Nothing is sent before it is known that the caller has lost the right.
+    with pytest.raises(MembershipEnded):
+        await anext(lines)
+    refusals.append(RateLimited("Busy."))
+    assert [page async for page in world_a.parts.exports.stream(caller, check)]
+    assert not refusals
+    # A check that cannot be made for long ends the export.
+    monkeypatch.setattr(export, "STALL_SECONDS", 0)
+    refusals += [RateLimited("Busy.")] * 3
+    with pytest.raises(export.CutOff):
+        [page async for page in world_a.parts.exports.stream(caller, check)]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ All lines show the same moment. The first is a manifest. The last has the number
 type and a digest of all lines before it: without it, the export is not complete.
 """
 
-import contextlib
+import asyncio
 import hashlib
 import time
 from collections import Counter
@@ -34,6 +34,8 @@ PAGE = 100
 MAX_SECONDS = 1_800
 # How long a client can take to read a page.
 STALL_SECONDS = 60
+# While the account is too busy for a check of the caller, the next one is made after this.
+CHECK_AGAIN_S = 0.5
 # A client that reads more slowly than this, after a while, gives its place to others.
 SLOW_AFTER_S, BYTES_PER_S = 20.0, 32 * 1024
 # So one of two slow readers ends before this. Longer than they can take.
@@ -130,9 +132,7 @@ class Exports:
                 yield manifest
                 for table in EXPORTED:
                     async for rows in _pages(tx, table):
-                        # An export continues while its account is busy.
-                        with contextlib.suppress(RateLimited):
-                            await check()
+                        await _checked(check)
                         if time.monotonic() > ends_at:
                             raise CutOff
                         assert table.exported is not None
@@ -151,6 +151,22 @@ class Exports:
             complete = True
         finally:
             metrics.EXPORTS.labels("complete" if complete else "cut_off").inc()
+
+
+async def _checked(check: Check) -> None:
+    """Checks the caller. Waits while the account is too busy for that, because nothing may be sent
+    without a check."""
+    # Well before the database ends the transaction.
+    ends_at = time.monotonic() + STALL_SECONDS / 2
+    while True:
+        try:
+            await check()
+        except RateLimited:
+            if time.monotonic() > ends_at:
+                raise CutOff from None
+            await asyncio.sleep(CHECK_AGAIN_S)
+        else:
+            return
 
 
 async def _manifest(tx: AccountReader) -> bytes:
