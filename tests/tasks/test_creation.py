@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rota.composition import Composition
-from rota.credits.holds import InsufficientCredits
+from rota.credits.refusals import InsufficientCredits
 from rota.platform.db import AccountTransaction
 from rota.tasks import queries
 from rota.tasks.creation import NewTask, TaskCreation

@@ -6,26 +6,11 @@ from rota.credits import alerts
 from rota.credits.alerts import CROSSED
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import USABLE_TOPUP
-from rota.credits.model import RunId
-from rota.credits.money import MICROS_PER_CENT, available_cents, of_cents, usd
+from rota.credits.model import RunId, release_key
+from rota.credits.money import MICROS_PER_CENT
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.platform.errors import ApiError
 from rota.platform.ids import new_uuid
-
-
-class InsufficientCredits(ApiError):
-    status = 402
-    code = "INSUFFICIENT_CREDITS"
-
-    def __init__(self, budget_cents: int, remedy: str) -> None:
-        super().__init__(
-            f"The run's budget of ${usd(budget_cents)} must be available before it starts. "
-            f"{remedy}, or wait until other tasks end and release their holds. "
-            "GET /api/credits/balance shows what is available."
-        )
-        self.budget_cents = budget_cents
-
 
 _HOLD = f"""
     WITH b AS (
@@ -75,30 +60,6 @@ async def hold(
     if crossed:
         await alerts.report(tx)
     return crossed is not None
-
-
-async def refusal(tx: AccountReader, budget_cents: int) -> InsufficientCredits:
-    """The error for a hold that was refused, with what the account has to do."""
-    balance = await tx.fetchrow(
-        """
-        SELECT allowance + topup AS total, topup, allow_overflow OR allowance_total = 0 AS usable
-        FROM balances WHERE account_id = $1
-        """,
-        tx.account_id,
-    )
-    top_up = "Top up with POST /api/credits/topup"
-    setting = "allowOverflow to true with PATCH /api/credits/settings"
-    if balance["usable"]:
-        remedy = top_up
-    elif balance["total"] >= of_cents(budget_cents):
-        remedy = (
-            "The monthly allowance does not cover it, and runs cannot use the top-up balance of "
-            f"${usd(available_cents(balance['topup']))}, because allowOverflow is false. "
-            f"Set {setting}"
-        )
-    else:
-        remedy = f"{top_up} and set {setting}"
-    return InsufficientCredits(budget_cents, remedy)
 
 
 async def _hold(
@@ -362,7 +323,7 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
         run_id.task_id,
         run_id.run,
         new_uuid(),
-        f"release/{run_id}",
+        release_key(run_id),
         clock.now(),
     )
     if row is None:

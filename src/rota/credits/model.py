@@ -35,6 +35,11 @@ class RunId:
         return f"{self.task_id.hex}/{self.run}"
 
 
+def release_key(run_id: RunId) -> str:
+    """The key of the entry with which a run releases its hold."""
+    return f"release/{run_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
     """A model call and its cost."""

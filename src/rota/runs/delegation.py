@@ -3,7 +3,7 @@
 from rota.accounts import queries as accounts
 from rota.agents.access import AgentLocked
 from rota.agents.model import AgentVersion
-from rota.credits.holds import InsufficientCredits
+from rota.credits.refusals import InsufficientCredits
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, tool_steps
 from rota.runs.steps import Step

@@ -13,6 +13,7 @@ from rota.agents.model import AgentVersion, Approval
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf, bring_up_to_date
 from rota.credits.money import of_cents
+from rota.credits.refusals import refusal
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
@@ -197,7 +198,7 @@ class TaskCreation:
             return
         if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
             metrics.REFUSED.inc()
-            raise await holds.refusal(tx, budget_cents)
+            raise await refusal(tx, budget_cents)
 
 
 async def check_schema(checks: SchemaChecks, account_id: UUID, body: TaskBody) -> None:
