@@ -46,6 +46,8 @@ class Hold:
     drawn: int = 0
     charged: int = 0
     open: bool = True
+    # Whether the allowance part expired when it was released.
+    expired: bool = False
     children: "list[Hold]" = field(default_factory=list)
 
     def take(self, amount: int) -> tuple[int, int]:
@@ -214,11 +216,17 @@ class Books:
             if hold.period == self.period:
                 self.allowance_used += allowance
             return
-        # A late call is paid from the released money. The part that is spent is owed.
-        allowance = min(self.allowance, spent)
-        topup = min(self.usable_topup, spent - allowance)
+        # A late call is paid from the released money, also if that expired. The part that is spent
+        # is owed.
+        expired = allowance if hold.expired else 0
+        allowance = min(self.allowance, spent - expired)
+        topup = min(self.usable_topup, spent - expired - allowance)
         self.move(
-            allowance=-allowance, topup=-topup, owed=-(spent - allowance - topup), spent=spent
+            granted=-expired,
+            allowance=-allowance,
+            topup=-topup,
+            owed=-(spent - expired - allowance - topup),
+            spent=spent,
         )
         self.allowance_used += allowance
         self.rearm_depleted_event()
@@ -236,7 +244,8 @@ class Books:
                     child.parent = hold.parent
                     hold.parent.children.append(child)
             return
-        back = hold.allowance if hold.period == self.period else 0
+        hold.expired = hold.period != self.period
+        back = 0 if hold.expired else hold.allowance
         from_allowance = min(-self.owed, back)
         from_topup = min(-self.owed - from_allowance, hold.topup)
         if hold.allowance + hold.topup:

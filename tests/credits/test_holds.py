@@ -181,6 +181,41 @@ async def test_a_late_call_is_paid_from_the_money_that_its_run_released(books: D
     assert found == [40 * CENT, 60 * CENT, 0]
 
 
+async def test_a_late_call_of_a_past_month_is_paid_from_the_allowance_that_expired(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, "standard", topup_cents=100)
+    async with books.write(account_id) as tx:
+        run = await start_run(tx, 1_530 * CENT)
+        await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await holds.release(tx, run)
+        expired = await balance_of(tx, "allowance", "topup", "granted")
+        assert expired == [1_500 * CENT, 100 * CENT, -1_500 * CENT]
+        await spend(tx, run, 1, 100 * CENT)
+        found = await balance_of(tx, "allowance", "topup", "owed", "spent", "granted")
+        assert found == [1_500 * CENT, 100 * CENT, 0, 100 * CENT, -1_600 * CENT]
+        # The rest of the hold was 1,400 cents of that allowance and 30 cents of top-up.
+        await spend(tx, run, 2, 1_500 * CENT)
+        found = await balance_of(tx, "allowance", "allowance_used", "topup", "owed", "spent")
+    assert found == [1_470 * CENT, 30 * CENT, 100 * CENT, 0, 1_530 * CENT]
+
+
+async def test_a_late_call_does_not_get_back_money_that_expired_after_its_run(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, "standard")
+    async with books.write(account_id) as tx:
+        late = await start_run(tx, 60 * CENT)
+        await holds.release(tx, late)
+        # Another run spends the released money before the month ends.
+        other = await start_run(tx, 1_500 * CENT)
+        await spend(tx, other, 1, 1_500 * CENT)
+        await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await spend(tx, late, 1, 50 * CENT)
+        found = await balance_of(tx, "allowance", "granted")
+    assert found == [1_450 * CENT, -3_000 * CENT]
+
+
 async def test_a_late_call_whose_released_money_is_spent_is_owed(
     books: Database,
 ) -> None:

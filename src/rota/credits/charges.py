@@ -4,7 +4,7 @@ from datetime import datetime
 
 from rota.credits import alerts, metrics
 from rota.credits.ledger import add_entry, lock_balance
-from rota.credits.model import Charge, Entry
+from rota.credits.model import Charge, Entry, release_key
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.platform.ids import new_uuid
@@ -13,8 +13,8 @@ from rota.platform.ids import new_uuid
 async def charge(tx: AccountTransaction, charge: Charge) -> int:
     """Pays for a model call from the run's hold, up to what is left of it. Returns that amount.
 
-    A late call, one that ends after its run, is paid from the money that the run released. The
-    part of that money that is already spent is owed.
+    A late call, one that ends after its run, is paid from the money that the run released, also if
+    that expired. The part of that money that is already spent is owed.
     """
     now = clock.now()
     spent_micros = 0
@@ -96,24 +96,31 @@ async def _charge_late(tx: AccountTransaction, charge: Charge, now: datetime) ->
     """Pays for a call whose run has ended. Returns the amount charged."""
     released = await tx.fetchrow(
         """
-        SELECT allowance, topup FROM holds WHERE account_id = $1 AND task_id = $2 AND run = $3
+        SELECT allowance, topup,
+               EXISTS (SELECT FROM entries WHERE account_id = $1 AND key = $4 AND granted > 0)
+                   AS expired
+        FROM holds WHERE account_id = $1 AND task_id = $2 AND run = $3
         FOR NO KEY UPDATE
         """,
         tx.account_id,
         charge.run_id.task_id,
         charge.run_id.run,
+        release_key(charge.run_id),
     )
     balance = await lock_balance(tx)
     released_micros = released["allowance"] + released["topup"] if released else 0
     due_micros = min(charge.cost_micros, released_micros)
-    from_allowance = min(balance.allowance, due_micros)
-    from_topup = min(balance.usable_topup, due_micros - from_allowance)
+    # The allowance of a past month expired when the run released it.
+    from_expired = min(released["allowance"], due_micros) if released and released["expired"] else 0
+    from_allowance = min(balance.allowance, due_micros - from_expired)
+    from_topup = min(balance.usable_topup, due_micros - from_expired - from_allowance)
     entry = Entry(
         "charge",
         _charge_key(charge),
         allowance=-from_allowance,
         topup=-from_topup,
-        owed=-(due_micros - from_allowance - from_topup),
+        owed=-(due_micros - from_expired - from_allowance - from_topup),
+        granted=-from_expired,
         spent=due_micros,
         charge=charge,
         at=now,
