@@ -188,12 +188,18 @@ class Books:
             return False
         over = self.period_ends_at is not None and self.period_ends_at <= self.now
         current = self.allowance_plan == self.plan and not over
-        usable = self.allowance if current and hold.period == self.period else 0
+        tree = [hold, *_open_below(hold)]
+        # A hold and those below it contain the allowance of one month only.
+        fits = hold.period == self.period or not any(each.allowance for each in tree)
+        usable = self.allowance if current and fits else 0
         due = hold.budget - hold.drawn
         if usable + self.usable_topup < min(needed, due):
             return False
         allowance = min(usable, due)
         topup = min(self.usable_topup, due - allowance)
+        if allowance:
+            for each in tree:
+                each.period = self.period
         if allowance + topup:
             self.move(
                 allowance=-allowance, topup=-topup, held_allowance=allowance, held_topup=topup

@@ -169,6 +169,24 @@ async def test_a_detached_hold_does_not_mix_the_allowances_of_two_months(
     assert {problem.description for problem in found} == {"a run has no open hold"}
 
 
+async def test_a_subtask_without_allowance_uses_that_of_a_later_month(books: Database) -> None:
+    account_id = await new_account(books, "standard", topup_cents=100)
+    async with books.write(account_id) as tx:
+        top = await start_run(tx, 50 * CENT)
+        middle = await start_subtask(tx, top, 40 * CENT, 0)
+        lowest = await start_subtask(tx, middle, 30 * CENT, 0)
+        await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await holds.release(tx, top)
+        # The money for the lowest comes through the middle.
+        await holds.draw(tx, lowest, 10 * CENT)
+        assert await balance_of(tx, "allowance", "topup") == [1_460 * CENT, 100 * CENT]
+        await spend(tx, lowest, 1, 10 * CENT)
+        await holds.release(tx, lowest)
+        await holds.release(tx, middle)
+        found = await balance_of(tx, "allowance", "allowance_used", "held_allowance", "topup")
+    assert found == [1_490 * CENT, 10 * CENT, 0, 100 * CENT]
+
+
 async def test_a_late_call_is_paid_from_the_money_that_its_run_released(books: Database) -> None:
     account_id = await new_account(books, topup_cents=100)
     async with books.write(account_id) as tx:

@@ -176,18 +176,22 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
     """Makes the account pay for a subtask from now on, up to the rest of the subtask's budget.
 
     Returns False, and changes nothing, if the balance covers neither what is needed nor that rest.
-    A hold contains the allowance of one month only, so in a later month it gets only top-up money.
+    A hold and those below it contain the allowance of one month only. So in a later month they get
+    only top-up money, unless they contain no allowance.
     """
     crossed = await tx.fetchval(
         f"""
-        WITH source AS (
+        WITH RECURSIVE tree AS (
+            SELECT task_id, run, allowance FROM holds
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
+            UNION ALL
+            SELECT c.task_id, c.run, c.allowance FROM tree
+            JOIN holds c ON c.account_id = $1 AND c.open
+                        AND c.parent_task_id = tree.task_id AND c.parent_run = tree.run
+        ), source AS (
             SELECT h.budget - h.drawn AS due, b.usable AS topup,
                    b.allowance + b.topup AS available,
-                   CASE WHEN b.period = h.period AND b.tier = a.tier
-                             AND b.seats IS NOT DISTINCT FROM a.seats
-                             -- Without an anchor, the month goes on until the next one is paid.
-                             AND coalesce(b.period_ends_at > $5 OR b.period_anchor IS NULL, true)
-                        THEN b.allowance ELSE 0 END AS allowance
+                   CASE WHEN month.fits THEN b.allowance ELSE 0 END AS allowance, b.period
             FROM (
                 SELECT *, {USABLE_TOPUP} AS usable FROM balances
                 WHERE account_id = $1 FOR NO KEY UPDATE
@@ -195,10 +199,20 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
             JOIN accounts a ON a.id = b.account_id
             JOIN holds h ON h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
                         AND h.parent_task_id IS NOT NULL
+            CROSS JOIN LATERAL (
+                SELECT (b.period = h.period OR (SELECT sum(allowance) FROM tree) = 0)
+                    AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
+                    -- Without an anchor, the month goes on until the next one is paid.
+                    AND (b.period_ends_at > $5 OR b.period_anchor IS NULL) AS fits
+            ) month
         ), taken AS (
             SELECT least(allowance, due) AS allowance,
-                   least(topup, due - least(allowance, due)) AS topup, available
+                   least(topup, due - least(allowance, due)) AS topup, available, period
             FROM source WHERE allowance + topup >= least($4, due)
+        ), below AS (
+            UPDATE holds c SET period = taken.period FROM taken, tree
+            WHERE c.account_id = $1 AND c.task_id = tree.task_id AND c.run = tree.run
+              AND (c.task_id, c.run) <> ($2, $3) AND taken.allowance > 0
         ), entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
                 allowance, topup, held_allowance, held_topup, available_after)
@@ -217,7 +231,8 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
         )
         UPDATE holds h SET parent_task_id = NULL, parent_run = NULL,
             allowance = h.allowance + taken.allowance, topup = h.topup + taken.topup,
-            drawn = h.drawn + taken.allowance + taken.topup
+            drawn = h.drawn + taken.allowance + taken.topup,
+            period = CASE WHEN taken.allowance > 0 THEN taken.period ELSE h.period END
         FROM taken WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
         RETURNING coalesce((SELECT crossed FROM moved), false)
         """,  # noqa: S608
