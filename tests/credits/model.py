@@ -10,10 +10,6 @@ CENT = 10_000
 ALLOWANCES = {"basic": 0, "standard": 70_000, "advanced": 200_000, "corporate": 35_000}
 
 
-def allowance_of(tier: str, seats: int | None) -> int:
-    return ALLOWANCES[tier] * (seats or 1 if tier == "corporate" else 1)
-
-
 def first_after(now: datetime, anchor: datetime) -> datetime:
     """The first monthly recurrence of the anchor after `now`."""
     year, month = anchor.year, anchor.month
@@ -85,8 +81,12 @@ class Books:
     depleted_events: int = 0
     holds: list[Hold] = field(default_factory=list)
     payments: dict[str, int] = field(default_factory=dict)
+    allowances: dict[str, int] = field(default_factory=lambda: dict(ALLOWANCES))
     # What refunds and disputes took from each payment.
     returned: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def allowance_of(self, tier: str, seats: int | None) -> int:
+        return self.allowances[tier] * (seats or 1 if tier == "corporate" else 1)
 
     def move(self, **changes: int) -> None:
         """Adds one entry. Its amounts sum to zero."""
@@ -106,10 +106,10 @@ class Books:
             self.depleted_events += 1
 
     def refresh(self) -> bool:
-        over = self.period_ends_at is not None and self.period_ends_at <= self.now
+        over = self.period_ends_at is None or self.period_ends_at <= self.now
         if self.allowance_plan == self.plan and not over:
             return False
-        total = allowance_of(*self.plan)
+        total = self.allowance_of(*self.plan)
         used = held = 0
         if not over and self.anchor is not None:
             # The plan changed within the month.
@@ -134,10 +134,9 @@ class Books:
         if not over or self.anchor is None:
             self.anchor = self.now
         self.allowance_plan, self.allowance_total = self.plan, total
-        if total:
-            self.period_ends_at = first_after(self.now, self.anchor)
-        else:
-            self.anchor = self.period_ends_at = None
+        self.period_ends_at = first_after(self.now, self.anchor)
+        if not total:
+            self.anchor = None
         if due := total - used - held:
             paid = min(-self.owed, due)
             self.move(allowance=due - paid, owed=paid, granted=-due)

@@ -1,8 +1,8 @@
 """The ledger against a model in plain Python, for random sequences of operations.
 
 Hypothesis generates sequences for one account: runs that hold, draw, spend, end and are cancelled,
-payments, refunds that can fail, disputes that can be won, months that pass and plans that change.
-After every step, each book equals the model's and the sum of its entries.
+payments, refunds that can fail, disputes that can be won, months that pass, and plans and
+allowances that change. After every step, each book equals the model's and the sum of its entries.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction, use_json
 from rota.platform.roles import APPLICATION_ROLE
-from tests.credits.model import Books, Hold, allowance_of
+from tests.credits.model import ALLOWANCES, Books, Hold
 from tests.sizes import size
 
 EXAMPLES = size(40, 2_000)
@@ -80,10 +80,6 @@ _HOLDS = """
 T = TypeVar("T")
 
 
-async def monthly_allowance(tx: AccountReader, tier: str, seats: int | None) -> MonthlyAllowance:
-    return MonthlyAllowance(allowance_of(tier, seats))
-
-
 class Ledger(RuleBasedStateMachine):
     connection: ClassVar[Any]
     loop: ClassVar[asyncio.AbstractEventLoop]
@@ -115,6 +111,11 @@ class Ledger(RuleBasedStateMachine):
             )
         )
 
+    async def monthly_allowance(
+        self, tx: AccountReader, tier: str, seats: int | None
+    ) -> MonthlyAllowance:
+        return MonthlyAllowance(self.books.allowance_of(tier, seats))
+
     def set_clock(self, now: datetime) -> None:
         self.books.now = now
         clock.now = lambda: now
@@ -126,7 +127,7 @@ class Ledger(RuleBasedStateMachine):
     def hold(self, amount: int) -> None:
         run_id = RunId(ids.new_uuid(), 1)
         expected = self.books.hold(amount)
-        held = self.do(holds.hold(self.tx, run_id, amount, monthly_allowance))
+        held = self.do(holds.hold(self.tx, run_id, amount, self.monthly_allowance))
         assert held == (expected is not None)
         if expected is not None:
             self.holds.append((run_id, expected))
@@ -226,7 +227,7 @@ class Ledger(RuleBasedStateMachine):
     def refresh(self) -> None:
         stale = self.do(queries.is_stale(self.tx, self.books.now))
         assert stale == self.books.refresh()
-        self.do(refresh(self.tx, monthly_allowance, self.books.now))
+        self.do(refresh(self.tx, self.monthly_allowance, self.books.now))
 
     @rule(plan=plans)
     def change_plan(self, plan: tuple[str, int | None]) -> None:
@@ -236,6 +237,11 @@ class Ledger(RuleBasedStateMachine):
                 "UPDATE accounts SET tier = $2, seats = $3 WHERE id = $1", self.account_id, *plan
             )
         )
+
+    @rule(tier=st.sampled_from(list(ALLOWANCES)), amount=amounts)
+    def set_allowance(self, tier: str, amount: int) -> None:
+        """The operator changes the setting. It applies from the next month."""
+        self.books.allowances[tier] = amount
 
     @rule(days=st.integers(0, 40) | st.integers(40, 400), seconds=st.integers(0, 86_400))
     def pass_time(self, days: int, seconds: int) -> None:

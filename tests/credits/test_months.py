@@ -2,12 +2,27 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from rota.accounts import service as accounts
-from rota.platform import clock
-from tests.credits.world import CENT, Shop, end_run, spend, start_run
+from rota.credits import holds, queries
+from rota.credits.allowance import bring_up_to_date
+from rota.credits.model import RunId
+from rota.plans.allowance import plan_allowance
+from rota.platform import clock, ids
+from rota.platform.db import Database
+from rota.variants import VARIANTS
+from tests.credits.world import (
+    ALLOWANCE_OF,
+    CENT,
+    Shop,
+    end_run,
+    new_account,
+    spend,
+    start_run,
+)
 from tests.service import Person
 from tests.tasks.world import newcomer
 
@@ -100,6 +115,34 @@ async def test_tasks_that_hold_more_than_a_smaller_allowance_keep_their_month(sh
     async with shop.db.write(person.user_id) as tx:
         await end_run(tx, run)
     assert (await shop.balance(person))["totalAvailable"] == 0
+
+
+async def test_an_allowance_that_the_operator_sets_reaches_accounts_without_one(
+    books: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = VARIANTS["a"].tier_allowance({"basic": 500})
+    set_later = plan_allowance(settings, "basic", timedelta(days=7))
+    account_id, earlier_id = [await new_account(books) for _ in range(2)]
+    for each in (account_id, earlier_id):
+        await bring_up_to_date(books, each, ALLOWANCE_OF)
+    async with books.write(earlier_id) as tx:
+        # An earlier version stored no end.
+        await tx.execute(
+            "UPDATE balances SET period_ends_at = NULL WHERE account_id = $1", earlier_id
+        )
+
+    async def can_start(account_id: UUID) -> bool:
+        await bring_up_to_date(books, account_id, set_later)
+        async with books.write(account_id) as tx:
+            return await holds.hold(tx, RunId(ids.new_uuid(), 1), 100 * CENT, set_later)
+
+    assert await can_start(earlier_id)
+    assert not await can_start(account_id)
+    later = days_later(32)
+    monkeypatch.setattr(clock, "now", lambda: later)
+    assert await can_start(account_id)
+    async with books.read(account_id) as reader:
+        assert (await queries.balance(reader)).allowance == 400 * CENT
 
 
 async def test_an_unpaid_month_starts_when_it_is_paid(

@@ -72,7 +72,7 @@ async def refresh(
     anchor, ends_at = balance["period_anchor"], balance["period_ends_at"]
     # Without an anchor, the month is over, and the payment for the next one is awaited.
     awaited = anchor is None and (balance["allowance_total"] > 0 or is_paid_now)
-    over = awaited or (ends_at is not None and ends_at <= now)
+    over = awaited or ends_at is None or ends_at <= now
     if same_plan and not over and not is_new_plan:
         return
     monthly = await allowance_of(tx, balance["tier_now"], balance["seats_now"])
@@ -130,7 +130,8 @@ async def _start_month(
     if rest := balance["allowance"]:
         expiry = Entry("expiry", f"expiry/{period - 1}", allowance=-rest, granted=rest, at=now)
         await add_entry(tx, expiry)
-    ends_at = _month_bounds(anchor, now)[1] if total else None
+    # A month without an allowance ends too, because the operator can set one.
+    ends_at = _month_bounds(anchor, now)[1]
     if total and monthly.period is not None:
         anchor, ends_at = monthly.period
     if monthly.trial_ends_at is not None:

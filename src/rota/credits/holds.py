@@ -19,7 +19,7 @@ _HOLD = f"""
         FROM balances b JOIN accounts a ON a.id = b.account_id
         WHERE b.account_id = $1
           AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
-          AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
+          AND b.period_ends_at > $5
           AND b.allowance + {USABLE_TOPUP} >= $4
         FOR NO KEY UPDATE OF b
     ), moved AS (

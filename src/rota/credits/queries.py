@@ -136,12 +136,15 @@ async def balance(tx: AccountReader) -> Balance:
 
 
 async def is_stale(tx: AccountReader, now: datetime) -> bool:
-    """Whether the month is over, or the plan has changed since the allowance was granted."""
+    """Whether the month is over, or the plan has changed since the allowance was granted.
+
+    In earlier versions, a month without an allowance had no end.
+    """
     return bool(
         await tx.fetchval(
             """
             SELECT b.tier IS DISTINCT FROM a.tier OR b.seats IS DISTINCT FROM a.seats
-                OR b.period_ends_at <= $2
+                OR coalesce(b.period_ends_at <= $2, true)
             FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = $1
             """,
             tx.account_id,
