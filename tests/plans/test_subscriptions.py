@@ -117,6 +117,23 @@ async def test_an_api_key_needs_the_billing_scopes(a: World) -> None:
     assert (await other.get("/api/subscriptions")).status_code == 403
 
 
+async def test_a_lower_plan_can_be_bought_after_the_end_while_workers_are_down(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "advanced")
+    assert (await person.post(CANCEL)).status_code == 200
+    await a.stripe_server.settled()
+    await a.stripe_server.hold()
+    await a.move_clock(to=await period_end(person))
+    checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
+    await a.stripe_server.pay(checkout)
+    # The messages about the new subscription arrive first.
+    await a.stripe_server.deliver(reverse=True)
+    await a.stripe_server.release()
+    await a.sweep()
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert sorted((await a.stripe_statuses(person)).values()) == ["active", "canceled"]
+
+
 async def test_a_higher_plan_replaces_the_lower(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")

@@ -163,6 +163,9 @@ def _resolve_duplicate(
     current: State, reported: Subscription, now: datetime, grace: timedelta, position: Position
 ) -> Outcome:
     """Handles a second subscription to the same product: keeps one and ends the other."""
+    has_ended = not current.live
+    # It can have ended since it was stored.
+    current = state_at(current, now, grace)
     new = next_state(None, reported, now, grace, position).state
     if reported.id in current.replaced or new is None or not new.live:
         return Outcome(current)
@@ -176,7 +179,8 @@ def _resolve_duplicate(
     )
     kept, other = (new, current) if replaces else (current, new)
     replaced = {*kept.replaced, *other.replaced, other.processor_id}
-    ended = set(current.replaced) if current.live else {*current.replaced, current.processor_id}
+    # One that ended only by our clock may have been resumed at the processor.
+    ended = {*current.replaced, current.processor_id} if has_ended else set(current.replaced)
     return Outcome(replace(kept, replaced=tuple(sorted(replaced))), tuple(sorted(replaced - ended)))
 
 
