@@ -118,12 +118,12 @@ class StripeServer:
         """Makes the customer's card fail, or work again."""
         await self._ok("POST", f"/_control/customers/{customer_id}", {"declines": declines})
 
-    async def debit(self, customer_id: str) -> None:
+    async def debit(self, customer_id: str, debits: bool = True) -> None:
         """The customer's renewals are paid by bank debit, which takes until `settle`."""
-        await self._ok("POST", f"/_control/customers/{customer_id}", {"debits": True})
+        await self._ok("POST", f"/_control/customers/{customer_id}", {"debits": debits})
 
     async def settle(self, subscription_id: str) -> None:
-        """The bank debit for the last invoice of a subscription succeeds."""
+        """The first bank debit that is processed for a subscription succeeds."""
         await self._ok("POST", f"/_control/subscriptions/{subscription_id}/settle")
 
     async def write_off(self, subscription_id: str) -> None:

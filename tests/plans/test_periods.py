@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rota.payments.stripe import Stripe
 from tests.plans.world import PAID_AFTER, World, overview, refused, subscription_state
 from tests.service import Person
 
@@ -191,6 +192,76 @@ async def test_a_bank_debit_for_a_plan_that_was_replaced_is_logged(
     await a.stripe_server.settled()
     assert await subscription_state(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
     assert "ended_subscription_paid" in capsys.readouterr().out
+
+
+async def invoices_of(a: World, subscription_id: str) -> list[str]:
+    """The status of each invoice of a subscription, newest first."""
+    found = await a.stripe_server.api(
+        "GET", "/v1/invoices", params={"subscription": subscription_id}
+    )
+    return [invoice["status"] for invoice in found["data"]]
+
+
+async def test_every_open_invoice_of_a_plan_that_was_replaced_is_watched(
+    a: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    [name] = await a.stripe_statuses(person)
+    await a.stripe_server.debit(await a.customer(person))
+    first = await period_end(person)
+    await a.move_clock(to=first + PAID_AFTER)
+    # The bank has not finished when the next period begins, whose payment fails.
+    await a.stripe_server.debit(await a.customer(person), False)
+    await a.stripe_server.decline(await a.customer(person))
+    await a.move_clock(to=await period_end(person) + PAID_AFTER)
+    assert await invoices_of(a, name) == ["open", "open", "paid"]
+    await a.stripe_server.decline(await a.customer(person), False)
+    await a.buy(person, "advanced")
+    await a.sweep()
+    assert await invoices_of(a, name) == ["void", "open", "paid"]
+    assert "subscription_ended_with_open_invoice" in capsys.readouterr().out
+    await a.move_clock(days=1)
+    await a.stripe_server.settle(name)
+    await a.stripe_server.settled()
+    assert await invoices_of(a, name) == ["void", "paid", "paid"]
+    assert "ended_subscription_paid" in capsys.readouterr().out
+
+
+async def test_the_draft_invoice_of_a_plan_that_was_replaced_is_not_collected(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    [name] = await a.stripe_statuses(person)
+    await a.move_clock(to=await period_end(person))
+    assert await invoices_of(a, name) == ["draft", "paid"]
+    await a.buy(person, "advanced")
+    await a.sweep()
+    await a.move_clock(days=1)
+    assert await invoices_of(a, name) == ["draft", "paid"]
+    # Its period was not paid, so nothing is credited for it.
+    customer = await a.stripe_server.api("GET", f"/v1/customers/{await a.customer(person)}")
+    assert customer["balance"] == 0
+
+
+async def test_a_renewal_that_is_paid_while_its_plan_ends_is_logged(
+    a: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    [name] = await a.stripe_statuses(person)
+    ends = await period_end(person)
+    await a.move_clock(to=ends)
+    stripe = a.plans._processor
+    assert isinstance(stripe, Stripe)
+    draft = await stripe._retrieve(name)
+
+    async def retrieve(subscription_id: str) -> Any:
+        return draft
+
+    monkeypatch.setattr(stripe, "_retrieve", retrieve)
+    await a.move_clock(to=ends + PAID_AFTER)
+    await stripe.end(name)
+    assert "subscription_ended_without_credit" in capsys.readouterr().out
 
 
 async def test_an_open_invoice_of_a_plan_that_was_replaced_cannot_be_paid(a: World) -> None:

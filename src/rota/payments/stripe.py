@@ -6,7 +6,8 @@ without the account belong to another service, and those with another name to an
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -37,9 +38,9 @@ from rota.payments.stripe_subscriptions import (
     is_paid,
     kept_price,
     lookup_key,
-    paid_after_end,
     paid_item,
     subscription_of,
+    was_paid_late,
 )
 from rota.payments.stripe_webhook import TOP_UP, names_of
 
@@ -171,10 +172,22 @@ class Stripe:
     async def subscription(self, subscription_id: str) -> Subscription:
         with stripe_call("subscription"):
             found = await self._retrieve(subscription_id)
-        if invoice := paid_after_end(found):
-            # Nothing is given for it. Somebody has to refund it.
-            log.error("ended_subscription_paid", id=subscription_id, invoice=invoice)
+            if found.ended_at:
+                await self._log_late_payments(found)
         return self._own_subscription(found)
+
+    async def _log_late_payments(self, found: stripe.Subscription) -> None:
+        """Nothing is given for a payment after the end. Somebody has to refund it."""
+        async for invoice in self._invoices(found.id, "paid"):
+            if was_paid_late(invoice, found):
+                log.error("ended_subscription_paid", id=found.id, invoice=invoice.id)
+
+    async def _invoices(self, subscription_id: str, status: str) -> AsyncIterator[stripe.Invoice]:
+        found = await self._v1.invoices.list_async(
+            {"subscription": subscription_id, "status": status, "limit": PAGE_SIZE}
+        )
+        async for invoice in found.auto_paging_iter():
+            yield invoice
 
     async def _retrieve(self, subscription_id: str) -> stripe.Subscription:
         try:
@@ -222,7 +235,7 @@ class Stripe:
             if found.status not in ("canceled", "incomplete_expired"):
                 await self._cancel_now(found)
             # Afterwards, because a past-due subscription is active again without an open invoice.
-            await self._void_open_invoice(found)
+            await self._stop_invoices(subscription_id)
 
     async def _cancel_now(self, found: stripe.Subscription) -> None:
         # With proration, Stripe also credits invoices that were never paid.
@@ -237,25 +250,29 @@ class Stripe:
                 log.exception("subscription_ended_without_credit", id=found.id)
                 paid = False
         try:
-            await self._v1.subscriptions.cancel_async(
-                found.id, {"prorate": paid, "invoice_now": paid}
+            ended = await self._v1.subscriptions.cancel_async(
+                found.id, {"prorate": paid, "invoice_now": paid, "expand": EXPANDED}
             )
         except stripe.InvalidRequestError as error:
             # A concurrent call has ended it.
             if error.code != "resource_missing":
                 raise
-
-    async def _void_open_invoice(self, found: stripe.Subscription) -> None:
-        """Otherwise, it could still be paid after the subscription has ended."""
-        invoice = found.latest_invoice
-        if not isinstance(invoice, stripe.Invoice) or invoice.status != "open":
             return
-        try:
-            await self._v1.invoices.void_invoice_async(invoice.id)
-        except (stripe.InvalidRequestError, stripe.PermissionError):
-            # A bank processes the payment, it has just been made, or the key cannot write invoices.
-            # The subscription must end in any case. Somebody has to look at the payment.
-            log.exception("subscription_ended_with_open_invoice", id=found.id, invoice=invoice.id)
+        if is_paid(ended) and not is_paid(found):
+            # The payment succeeded just before the end.
+            log.error("subscription_ended_without_credit", id=found.id)
+
+    async def _stop_invoices(self, subscription_id: str) -> None:
+        """Otherwise, they could still be paid after the subscription has ended."""
+        # Drafts first: one that Stripe finalizes meanwhile is then among the open ones.
+        async for draft in self._invoices(subscription_id, "draft"):
+            # Stripe can neither delete nor void it. One that credits the rest must go on.
+            if draft.total > 0:
+                with _log_unstopped(subscription_id, draft):
+                    await self._v1.invoices.update_async(draft.id, {"auto_advance": False})
+        async for invoice in self._invoices(subscription_id, "open"):
+            with _log_unstopped(subscription_id, invoice):
+                await self._v1.invoices.void_invoice_async(invoice.id)
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         return stripe_webhook.read(body, signature, self._webhook_secrets, self._own)
@@ -352,3 +369,15 @@ class Stripe:
     async def _find_price(self, lookup_key: str) -> stripe.Price | None:
         found = await self._v1.prices.list_async({"lookup_keys": [lookup_key], "active": True})
         return next(iter(found.data), None)
+
+
+@contextmanager
+def _log_unstopped(subscription_id: str, invoice: stripe.Invoice) -> Iterator[None]:
+    """A bank processes the payment, it has just been made, or the key cannot write invoices. The
+    subscription must end in any case. Somebody has to look at the payment."""
+    try:
+        yield
+    except (stripe.InvalidRequestError, stripe.PermissionError):
+        log.exception(
+            "subscription_ended_with_open_invoice", id=subscription_id, invoice=invoice.id
+        )

@@ -55,13 +55,10 @@ def is_paid(found: stripe.Subscription) -> bool:
     return not isinstance(invoice, stripe.Invoice) or invoice.status == "paid"
 
 
-def paid_after_end(found: stripe.Subscription) -> str | None:
-    """The last invoice, if it was paid after the end, because a bank took days for it."""
-    invoice = found.latest_invoice
-    if not found.ended_at or not isinstance(invoice, stripe.Invoice) or not invoice.amount_paid:
-        return None
+def was_paid_late(invoice: stripe.Invoice, ended: stripe.Subscription) -> bool:
+    """Whether it was paid after the subscription ended, because a bank took days for it."""
     paid_at = invoice.status_transitions.paid_at
-    return invoice.id if paid_at and paid_at > found.ended_at else None
+    return bool(invoice.amount_paid and paid_at and ended.ended_at and paid_at > ended.ended_at)
 
 
 def kept_price(found: stripe.Subscription, product: str) -> str | None:

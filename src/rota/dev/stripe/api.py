@@ -64,6 +64,8 @@ class Api:
             Endpoint("GET", "/v1/subscriptions/{id}", self._get("subscription"), ()),
             Endpoint("POST", "/v1/subscriptions/{id}", self.update_subscription, SUBSCRIPTION),
             Endpoint("DELETE", "/v1/subscriptions/{id}", self.cancel_subscription, CANCELLATION),
+            Endpoint("GET", "/v1/invoices", self.invoices, ("subscription", "status", *PAGE)),
+            Endpoint("POST", "/v1/invoices/{id}", self.update_invoice, ("auto_advance",)),
             Endpoint("POST", "/v1/invoices/{id}/void", self.void_invoice, ()),
             Endpoint("GET", "/v1/payment_intents", self.intents, ("created", "customer", *PAGE)),
             Endpoint("GET", "/v1/payment_intents/{id}", self._get("payment_intent"), ()),
@@ -183,6 +185,17 @@ class Api:
         # Without invoice_now, Stripe would only record the proration for the next invoice.
         prorate = boolean(params, "prorate") and boolean(params, "invoice_now")
         return self._billing.cancel(subscription, prorate=prorate)
+
+    def invoices(self, params: Params, _: str) -> Object:
+        found = [
+            invoice
+            for invoice in reversed(self._billing.invoices(params.get("subscription", "")))
+            if params.get("status") in (None, invoice["status"])
+        ]
+        return listed(found, params, "/v1/invoices")
+
+    def update_invoice(self, params: Params, name: str) -> Object:
+        return self._billing.update_invoice(self._store.get("invoice", name), params)
 
     def void_invoice(self, _: Params, name: str) -> Object:
         return self._billing.void(self._store.get("invoice", name))

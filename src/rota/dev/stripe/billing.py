@@ -73,6 +73,7 @@ class Billing:
         }
         self._emit("customer.subscription.created", subscription)
         invoice = self._invoice(subscription, "subscription_create", free=bool(trial_end))
+        self._finalize(invoice)
         self._paid(invoice)
         return subscription
 
@@ -131,6 +132,8 @@ class Billing:
         if invoice["id"] in self._store.processing:
             raise StripeError("You cannot void an invoice that has a processing payment.")
         invoice |= {"status": "void", "next_payment_attempt": None}
+        customer = self._store.get("customer", invoice["customer"])
+        customer["balance"] -= invoice["total"] - invoice["amount_due"]
         for subscription in self._store.all("subscription"):
             is_last = subscription["latest_invoice"] == invoice["id"]
             if is_last and subscription["status"] == "past_due":
@@ -139,12 +142,28 @@ class Billing:
                 self._emit("customer.subscription.updated", subscription)
         return invoice
 
+    def update_invoice(self, invoice: Object, params: Params) -> Object:
+        if invoice["status"] not in ("draft", "open"):
+            raise StripeError("Finalized invoices can't be updated in this way.")
+        invoice["auto_advance"] = boolean(params, "auto_advance")
+        return invoice
+
     def settle(self, subscription: Object) -> Object:
-        """The bank debit for the last invoice succeeds."""
-        invoice = self._latest_invoice(subscription)
-        del self._store.processing[invoice["id"]]
+        """The first bank debit that is processed for the subscription succeeds."""
+        names = (invoice["id"] for invoice in self.invoices(subscription["id"]))
+        name = next(name for name in names if name in self._store.processing)
+        del self._store.processing[name]
+        invoice = self._store.get("invoice", name)
         self._paid(invoice)
         return invoice
+
+    def invoices(self, subscription: str) -> list[Object]:
+        """All invoices of a subscription, oldest first."""
+        return [
+            invoice
+            for invoice in self._store.tables["invoice"].values()
+            if invoice["parent"]["subscription_details"]["subscription"] == subscription
+        ]
 
     def _credit_unused(self, subscription: Object) -> None:
         """Adds the unused part of the period to the customer's credit for later invoices."""
@@ -157,7 +176,7 @@ class Billing:
         """Processes everything that is due by then, in order of time."""
         clock = self._store.clock
         try:
-            while due := min(map(self._due, self._live()), key=lambda d: d[0], default=None):
+            while due := min(map(self._due, self._pending()), key=lambda d: d[0], default=None):
                 if due[0] > moment:
                     break
                 clock.at = due[0]
@@ -165,14 +184,20 @@ class Billing:
         finally:
             clock.at = None
 
-    def _live(self) -> list[Object]:
-        return [s for s in self._store.tables["subscription"].values() if s["status"] in LIVE]
+    def _pending(self) -> list[Object]:
+        """Live subscriptions, and those that ended while an invoice was a draft: Stripe finalizes
+        and collects that as well."""
+        return [
+            subscription
+            for subscription in self._store.tables["subscription"].values()
+            if subscription["status"] in LIVE or _advances(self._latest_invoice(subscription))
+        ]
 
     def _due(self, subscription: Object) -> tuple[int, Object]:
         invoice = self._latest_invoice(subscription)
-        if invoice["status"] == "draft":
+        if _advances(invoice):
             return invoice["created"] + DRAFT_S, subscription
-        if invoice["status"] == "open":
+        if invoice["status"] == "open" and invoice["id"] not in self._store.processing:
             give_up_at = invoice["created"] + GIVE_UP_DAYS * DAY_S
             return invoice["next_payment_attempt"] or give_up_at, subscription
         return _period(subscription)[1], subscription
@@ -180,10 +205,10 @@ class Billing:
     def _process(self, subscription: Object) -> None:
         self._store.dirty = True
         invoice = self._latest_invoice(subscription)
-        if invoice["status"] == "draft":
-            invoice["status"] = "open"
+        if _advances(invoice):
+            self._finalize(invoice)
             self._attempt(subscription, invoice)
-        elif invoice["status"] == "open":
+        elif invoice["status"] == "open" and invoice["id"] not in self._store.processing:
             if invoice["next_payment_attempt"]:
                 self._attempt(subscription, invoice)
             else:
@@ -198,14 +223,14 @@ class Billing:
         for item in subscription["items"]["data"]:
             item["current_period_start"] = start
             item["current_period_end"] = period_end(subscription["billing_cycle_anchor"], start)
-        self._invoice(subscription, "subscription_cycle")["status"] = "draft"
+        self._invoice(subscription, "subscription_cycle")
         subscription["status"] = "active"
         self._emit("customer.subscription.updated", subscription)
 
     def _attempt(self, subscription: Object, invoice: Object) -> None:
         """Charges the customer, or schedules the next attempt."""
         declined = bool(invoice["amount_due"]) and self._store.declining.get(invoice["customer"])
-        before = subscription["status"]
+        before = status = subscription["status"]
         if self._store.debiting.get(invoice["customer"]):
             # The bank takes days.
             self._store.processing[invoice["id"]] = True
@@ -219,12 +244,13 @@ class Billing:
                 if attempts < len(RETRY_DAYS)
                 else None
             )
-            subscription["status"] = "past_due"
+            status = "past_due"
             self._emit("invoice.payment_failed", invoice)
         else:
-            subscription["status"] = "active"
+            status = "active"
             self._paid(invoice)
-        if subscription["status"] != before:
+        if before in LIVE and status != before:
+            subscription["status"] = status
             self._emit("customer.subscription.updated", subscription)
 
     def _paid(self, invoice: Object) -> None:
@@ -242,22 +268,22 @@ class Billing:
         self._emit("customer.subscription.deleted", subscription)
 
     def _invoice(self, subscription: Object, reason: str, *, free: bool = False) -> Object:
+        """A draft for the current period."""
         total = 0 if free else _price_of(subscription)
-        customer = self._store.get("customer", subscription["customer"])
-        credit = min(total, max(-customer["balance"], 0))
         start, end = _period(subscription)
         invoice = self._store.add(
             "invoice",
-            customer=customer["id"],
-            status="open",
+            customer=subscription["customer"],
+            status="draft",
+            auto_advance=True,
             billing_reason=reason,
             currency="usd",
             subtotal=total,
             total=total,
-            starting_balance=customer["balance"],
-            amount_due=total - credit,
+            starting_balance=0,
+            amount_due=total,
             amount_paid=0,
-            amount_remaining=total - credit,
+            amount_remaining=total,
             attempt_count=0,
             attempted=False,
             next_payment_attempt=None,
@@ -275,12 +301,25 @@ class Billing:
                 },
             },
         )
-        customer["balance"] += credit
         subscription["latest_invoice"] = invoice["id"]
         return invoice
 
+    def _finalize(self, invoice: Object) -> None:
+        """Takes what it can from the customer's credit. The rest is due."""
+        customer = self._store.get("customer", invoice["customer"])
+        balance = customer["balance"]
+        credit = min(invoice["total"], max(-balance, 0))
+        due = invoice["total"] - credit
+        invoice |= {"status": "open", "starting_balance": balance}
+        invoice |= {"amount_due": due, "amount_remaining": due}
+        customer["balance"] += credit
+
     def _latest_invoice(self, subscription: Object) -> Object:
         return self._store.tables["invoice"][subscription["latest_invoice"]]
+
+
+def _advances(invoice: Object) -> bool:
+    return bool(invoice["status"] == "draft" and invoice["auto_advance"])
 
 
 def _period(subscription: Object) -> tuple[int, int]:

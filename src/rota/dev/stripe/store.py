@@ -130,8 +130,9 @@ class Store:
         self.debiting = saved.get("debiting", {})
         self.processing = saved.get("processing", {})
         for invoice in self.tables["invoice"].values():
-            # Earlier versions did not have it.
+            # Earlier versions did not have these.
             invoice.setdefault("status_transitions", {"paid_at": None})
+            invoice.setdefault("auto_advance", True)
         # Subscriptions and orders share one object per price. Saving made copies of it.
         items = [i for s in self.tables["subscription"].values() for i in s["items"]["data"]]
         lines = [line for order in self.orders.values() for line in order["lines"]]
