@@ -62,7 +62,7 @@ MEASURE_EVERY_S = 15.0
 SERVER_EVERY_S = 60.0
 # Found at a time. A sweep takes all that are due.
 SWEEP_PAGE = 500
-# A payment processor that is down for hours must not turn instructions into dead letters.
+# What the payment processor refuses now, it can accept hours later.
 PLAN_ATTEMPTS = 200
 # Workflow tasks at the same time. Each takes one thread for a moment.
 MAX_WORKFLOW_TASKS = 20

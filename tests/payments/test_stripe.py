@@ -14,6 +14,7 @@ from rota.payments.port import (
     Payer,
     PaymentFailed,
     Processor,
+    ProcessorUnavailable,
     Product,
     Subscription,
 )
@@ -298,7 +299,7 @@ async def test_every_call_to_an_unavailable_processor_is_a_payment_error(
     refusing = Stripe("pk_wrong_key", return_url=RETURN_URL, api_url=stripe_server.url)
     for processor in (unreachable, refusing):
         async for call in every_call(processor, payer, await stripe_server.now()):
-            with pytest.raises(PaymentFailed, match="Try again later") as failed:
+            with pytest.raises(ProcessorUnavailable, match="Try again later") as failed:
                 await call
             assert "pk_wrong" not in str(failed.value)
         await processor.close()
@@ -317,8 +318,9 @@ async def test_without_a_processor_every_call_names_the_missing_setting(
 async def test_an_unknown_or_foreign_subscription_is_a_payment_error(
     stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    with pytest.raises(PaymentFailed):
+    with pytest.raises(PaymentFailed) as failed:
         await stripe.subscription("sub_nobody")
+    assert not isinstance(failed.value, ProcessorUnavailable)
     bought = await subscribed(stripe, stripe_server, payer)
     await stripe_server.api("POST", f"/v1/subscriptions/{bought.id}", {"metadata[account]": ""})
     with pytest.raises(PaymentFailed):

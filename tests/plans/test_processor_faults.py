@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rota.accounts.model import Kind
 from rota.auth.caller import Caller
 from rota.credits.payers import Payers
+from rota.events.relay import Relay
 from rota.payments.port import PaymentFailed
 from rota.payments.stripe import Stripe
 from rota.payments.turns import PaymentTurns
@@ -148,6 +149,28 @@ async def test_a_webhook_fails_while_the_processor_is_down(a: World) -> None:
     assert await subscription_state(person) == (None, "", "BASIC")
     await a.clear_faults()
     assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
+
+
+async def test_an_outage_leaves_no_replaced_plan_that_goes_on(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    (name,) = await a.stripe_statuses(person)
+    await a.buy(person, "advanced")
+    await a.stripe_server.fault(f"/v1/subscriptions/{name}", "500", times=1_000)
+    # It would give up after the first failure.
+    relay = Relay(a.plans._db, a.plans.handlers, max_attempts=1)
+    while await relay.step():
+        pass
+    assert (await a.stripe_statuses(person))[name] == "active"
+    await a.clear_faults()
+    async with a.service.owner() as connection:
+        retried = await connection.fetch(
+            "UPDATE outbox SET due_at = now() WHERE account_id = $1 RETURNING dead_at",
+            person.user_id,
+        )
+    assert [row["dead_at"] for row in retried] == [None]
+    await a.sweep()
+    assert (await a.stripe_statuses(person))[name] == "canceled"
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ class PaymentFailed(ApiError):
     code = "PAYMENT_PROCESSOR_ERROR"
 
 
+class ProcessorUnavailable(PaymentFailed):
+    """The processor is down, or refuses every request. The request is not at fault."""
+
+
 class SubscriptionUnknown(PaymentFailed):
     """The processor has no such subscription, as after a change to another of its accounts."""
 

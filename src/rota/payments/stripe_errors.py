@@ -6,7 +6,17 @@ from contextlib import contextmanager
 import stripe
 import structlog
 
-from rota.payments.port import PaymentFailed
+from rota.payments.port import PaymentFailed, ProcessorUnavailable
+
+_FAILED = "The payment processor did not respond or refused the request. Try again later."
+# Stripe is down or limits requests, or the key is wrong or lacks a right.
+_OUTAGES = (
+    stripe.APIConnectionError,
+    stripe.APIError,
+    stripe.RateLimitError,
+    stripe.AuthenticationError,
+    stripe.PermissionError,
+)
 
 log = structlog.get_logger()
 
@@ -25,12 +35,17 @@ class ProductNotOnSale(PaymentFailed):
 
 
 class StripeFailed(PaymentFailed):
-    """Stripe did not respond, or refused the request. The log has the details."""
+    """Stripe refused the request. The log has the details."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "The payment processor did not respond or refused the request. Try again later."
-        )
+        super().__init__(_FAILED)
+
+
+class StripeUnavailable(ProcessorUnavailable):
+    """Stripe did not respond, or would refuse any request. The log has the details."""
+
+    def __init__(self) -> None:
+        super().__init__(_FAILED)
 
 
 class SubscriptionForeign(PaymentFailed):
@@ -56,4 +71,6 @@ def stripe_call(operation: str) -> Iterator[None]:
             request_id=error.request_id,
             reason=error.user_message,
         )
+        if isinstance(error, _OUTAGES):
+            raise StripeUnavailable from error
         raise StripeFailed from error

@@ -12,12 +12,13 @@ from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.events import journal, outbox
-from rota.events.outbox import Handler, Instruction, Reschedule
+from rota.events.outbox import Handler, Instruction, Reschedule, Unavailable
 from rota.payments import customers
 from rota.payments.port import (
     CONNECT_PASS,
     PaymentFailed,
     Processor,
+    ProcessorUnavailable,
     Subscription,
     SubscriptionUnknown,
 )
@@ -226,7 +227,10 @@ class Plans:
 
     async def _end(self, instruction: Instruction) -> Reschedule | None:
         """Ends a subscription that another one has replaced."""
-        await self._processor.end(instruction.payload["subscriptionId"])
+        try:
+            await self._processor.end(instruction.payload["subscriptionId"])
+        except ProcessorUnavailable as error:
+            raise Unavailable(error.message) from error
         return None
 
     async def has_pass(self, tx: AccountReader) -> bool:
