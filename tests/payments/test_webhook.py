@@ -137,6 +137,13 @@ def invoice(details: Any) -> dict[str, Any]:
 
 
 OUR_INVOICE = invoice({"subscription": "sub_1", "metadata": {"account": str(ACCOUNT)}})
+# As in API versions before 2025-03-31.
+OLD_INVOICE = {
+    "id": "in_1",
+    "object": "invoice",
+    "subscription": "sub_1",
+    "subscription_details": {"metadata": {"account": str(ACCOUNT)}},
+}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +179,7 @@ OUR_INVOICE = invoice({"subscription": "sub_1", "metadata": {"account": str(ACCO
         (event("customer.subscription.trial_will_end", SUBSCRIPTION), CHANGED),
         (event("invoice.paid", OUR_INVOICE), CHANGED),
         (event("invoice.payment_failed", OUR_INVOICE), CHANGED),
+        (event("invoice.paid", OLD_INVOICE), CHANGED),
     ],
 )
 def test_relevant_events_are_read(
@@ -204,6 +212,7 @@ def test_relevant_events_are_read(
         event("customer.subscription.updated", SUBSCRIPTION | {"id": 5}),
         event("invoice.paid", invoice(None)),
         event("invoice.paid", {"id": "in_1", "parent": None, "subscription": "sub_1"}),
+        event("invoice.paid", OLD_INVOICE | {"subscription_details": {"metadata": {}}}),
         event("invoice.created", OUR_INVOICE),
         event("customer.created", {"id": "cus_1"}),
         event("invoice.paid", []),

@@ -67,8 +67,11 @@ def _event(kind: str, data: object, own: Names) -> WebhookEvent | None:
     elif kind.startswith("customer.subscription."):
         return _changed(_at(data, "id"), _at(data, "metadata"), own)
     elif kind in ("invoice.paid", "invoice.payment_failed"):
-        details = _at(data, "parent", "subscription_details")
-        return _changed(_at(details, "subscription"), _at(details, "metadata"), own)
+        parent = _at(data, "parent", "subscription_details")
+        # An endpoint with an API version before 2025-03-31 gets invoices without a parent.
+        subscription = _at(parent or data, "subscription")
+        metadata = _at(parent or _at(data, "subscription_details"), "metadata")
+        return _changed(subscription, metadata, own)
     return None
 
 
