@@ -22,6 +22,7 @@ from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models, PricedModel
 from rota.runs.output_formats import OutputFormats
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Kind, Step
+from rota.runs.tools import Tool
 
 WINDOW = ContextWindow.of(6_000, 1_000)
 FIXED = 2_000
@@ -162,6 +163,16 @@ def dense_step(step: int, count: int = 150, **more: Any) -> list[Step]:
         row(step, 0, "model", answer(json.dumps(listed[:30])), **more),
         row(step, 1, "tool", json.dumps(listed)),
     ]
+
+
+def test_the_descriptions_of_tools_count_in_bytes() -> None:
+    def size_with(description: str) -> tuple[int, int]:
+        tools = {"lookup": Tool("lookup", "desk", description, {"type": "object"})}
+        conversation = Conversation(AGENT, TASK, steps_of([[100]]), 2, tools)
+        request = model_request.build(priced(), OutputFormats(), conversation)
+        return request.size, request.input_characters
+
+    assert size_with("說明" * 100) == size_with("e" * 600)
 
 
 def test_a_dense_run_and_the_request_for_its_summary_fit_into_the_window() -> None:

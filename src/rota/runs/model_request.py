@@ -118,7 +118,7 @@ def build(
     }
     schema = task.output_schema
     # Some providers add the schema to the conversation once more.
-    extra = sum(map(_characters, definitions.values()))
+    extra = sum(map(_size, definitions.values()))
     extra += len(json.dumps(schema)) if schema is not None else 0
     work = compaction.size_of(agent.instructions) + compaction.size_of(transcript.work_of(task))
     known = compaction.bytes_per_token(rows, chosen.name)
@@ -132,8 +132,8 @@ def build(
         parameters = ModelRequestParameters()
     else:
         if not view.is_long and (unused := definitions.pop(READ_RESULT.model_name, None)):
-            extra -= _characters(unused)
-            size -= _characters(unused)
+            extra -= _size(unused)
+            size -= _size(unused)
         parameters = formats.parameters(chosen, list(definitions.values()), schema)
         messages = transcript.messages(agent, task, rows, view)
     input_characters = len(ModelMessagesTypeAdapter.dump_json(messages)) + extra
@@ -186,5 +186,5 @@ async def send(
     return MeasuredAnswer(response, usage, cost_micros, started_at)
 
 
-def _characters(tool: ToolDefinition) -> int:
-    return len(tool.description or "") + len(json.dumps(tool.parameters_json_schema))
+def _size(tool: ToolDefinition) -> int:
+    return compaction.size_of(tool.description or "") + len(json.dumps(tool.parameters_json_schema))
