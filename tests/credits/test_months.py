@@ -131,18 +131,19 @@ async def test_an_allowance_that_the_operator_sets_reaches_accounts_without_one(
             "UPDATE balances SET period_ends_at = NULL WHERE account_id = $1", earlier_id
         )
 
-    async def can_start(account_id: UUID) -> bool:
+    async def allowance(account_id: UUID) -> int:
         await bring_up_to_date(books, account_id, set_later)
-        async with books.write(account_id) as tx:
-            return await holds.hold(tx, RunId(ids.new_uuid(), 1), 100 * CENT, set_later)
+        async with books.read(account_id) as tx:
+            return (await queries.balance(tx)).allowance
 
-    assert await can_start(earlier_id)
-    assert not await can_start(account_id)
+    assert await allowance(earlier_id) == 500 * CENT
+    assert await allowance(account_id) == 0
     later = days_later(32)
     monkeypatch.setattr(clock, "now", lambda: later)
-    assert await can_start(account_id)
-    async with books.read(account_id) as reader:
-        assert (await queries.balance(reader)).allowance == 400 * CENT
+    async with books.write(account_id) as tx:
+        # A run that starts then needs no look at the balance first.
+        assert await holds.hold(tx, RunId(ids.new_uuid(), 1), 100 * CENT, set_later)
+    assert await allowance(account_id) == 400 * CENT
 
 
 async def test_an_unpaid_month_starts_when_it_is_paid(
