@@ -77,6 +77,9 @@ async def test_a_call_that_waits_for_a_person_is_asked_for_again_after_a_retry(
     task = await runner.until(person, task, "COMPLETED")
     assert len(await scripted.done("decided-late")) == 1
     assert await scripted.count(script) == {0: 1, 1: 1}
+    steps, _ = await runner.timeline(person, task)
+    [made] = [step for step in steps if step["kind"] == "tool"]
+    assert (made["run"], made["outcome"], made["copied"]) == (2, "ok", False)
 
 
 async def test_a_decision_before_the_deadline_counts_although_the_run_has_not_read_it(
@@ -214,6 +217,15 @@ async def test_delegated_subtasks_are_cancelled_at_the_deadline_of_their_parent(
     assert failed(await runner.until(person, task, "FAILED")) == EXCEEDED
     assert (await runner.until(person, child, "CANCELLED"))["deadline"] is None
     await scripted.release(helper)
+    await patch(person, task["id"], deadline=None)
+    await runner.retry(person, task, "failure")
+    await runner.until(person, task, "COMPLETED")
+    # Both runs have delegated, each to a subtask of its own.
+    steps, _ = await runner.timeline(person, task)
+    first, second = [step for step in steps if step["kind"] == "tool"]
+    assert (first["run"], first["childTaskId"]) == (1, child["id"])
+    again = (await runner.children(person, task))[1]
+    assert (second["run"], second["childTaskId"], second["outcome"]) == (2, again["id"], "ok")
 
 
 @pytest.mark.long

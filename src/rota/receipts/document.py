@@ -115,7 +115,7 @@ def call(step: Step) -> dict[str, Any]:
         "server": step.sealed_server_id,
         "state": step.state,
         "outcome": step.outcome,
-        # Whether it was copied from an earlier run, which made it.
+        # Whether it was copied from an earlier run, and this one has not finished it itself.
         "copied": step.copied,
         "arguments": None if step.kind != "tool" else _content(step.sealed_arguments),
         "approved": step.approved_digest,

@@ -59,6 +59,7 @@ class Step:
     estimated: bool
     cost_micros: int
     price_version: str | None
+    # Whether a retry or a fork copied it. A run that finishes a copied call has made it itself.
     copied: bool
     planned_at: datetime
     started_at: datetime | None
@@ -356,15 +357,19 @@ async def kept_run(tx: AccountReader, task: Task, before: int) -> int:
 async def copy_kept(tx: AccountTransaction, task: Task) -> None:
     """Copies the steps that a retry from failure keeps into the current run, without their cost.
 
-    An answer that the earlier run could not apply is not copied: the model is asked again.
+    A call without a result counts as planned again, by this run. If it delegates again, that is to
+    another subtask. An answer that the earlier run could not apply is not copied: the model is
+    asked again.
     """
     await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
             arguments, sealed, approved_digest, maybe_made, coalesce(planned_run, run), result,
-            outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
-            planned_at, started_at, finished_at, 0, approved_by_rule
+            outcome, note, CASE WHEN state <> 'planned' THEN child_task_id END, 0, 0, 0, 0, 0,
+            estimated, 0, price_version, true,
+            CASE WHEN state = 'finished' THEN planned_at ELSE clock_timestamp() END, started_at,
+            finished_at, 0, approved_by_rule
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $4
           AND NOT (call = 0 AND state IN ('planned', 'started'))
         ON CONFLICT DO NOTHING

@@ -48,18 +48,29 @@ class Entry:
     truncated: list[CutValue]
 
 
-# Steps that a retry copied from the previous run appear once, in the run that made them. The copies
-# in a first run are those of a fork: another task made them, so they appear here too. The database
-# sorts steps and reviews together, so the reviews' part comes from their own package.
+# A call that a retry copied from the previous run appears once. A finished one is in the run that
+# made it. Any other is in the run that goes on with it, from the time of the copy. The row of the
+# earlier run is then left out, unless it delegated to a subtask of its own. The copies in a first
+# run are those of a fork: another task made them, so they appear here too. The database sorts steps
+# and reviews together, so the reviews' part comes from their own package.
 _ENTRIES = f"""
     SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
            outcome, arguments, result, child_task_id, input_tokens, output_tokens,
            cache_read_tokens AS cached_input_tokens, cache_write_tokens, reasoning_tokens,
-           estimated, cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
+           estimated, cost_micros, price_version,
+           CASE WHEN planned_run IS NULL THEN coalesce(started_at, planned_at)
+                ELSE greatest(started_at, planned_at) END AS started_at,
            finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with, note,
-           copied
-    FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT (copied AND run > 1)
+           copied AND run = 1 AS copied
+    FROM steps WHERE account_id = $1 AND task_id = $2
+      AND NOT (copied AND run > 1 AND state = 'finished')
       AND NOT (kind = 'model' AND state = 'planned')
+      AND (state = 'finished' OR NOT EXISTS (
+        SELECT FROM steps later WHERE later.account_id = $1 AND later.task_id = $2
+          AND later.run > steps.run AND later.step = steps.step AND later.call = steps.call
+          AND later.planned_run = coalesce(steps.planned_run, steps.run)
+          AND NOT (later.copied AND later.state = 'finished')
+          AND later.child_task_id IS NOT DISTINCT FROM steps.child_task_id))
     UNION ALL
     {review_queries.TIMELINE_ENTRIES}
 """  # noqa: S608

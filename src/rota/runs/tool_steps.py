@@ -238,12 +238,13 @@ async def finish(
 ) -> bool:
     """Stores the result of a tool call. A stored result is never replaced.
 
-    Returns whether this was the last open call of its step.
+    A call that a retry copied without a result belongs to the run that finishes it. Returns whether
+    this was the last open call of its step.
     """
     was_last = await tx.fetchval(
         """
         UPDATE steps AS s SET state = 'finished', result = $6, outcome = $7,
-            finished_at = clock_timestamp()
+            finished_at = clock_timestamp(), copied = false
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
           AND state <> 'finished'
         RETURNING NOT EXISTS (
