@@ -5,7 +5,7 @@ import { useId } from 'react';
 import { useAccount } from '../shell/account';
 import { useClock } from '../tasks/clock';
 import { Output } from '../tasks/Output';
-import { isMoving, isOpenStatus, taskQuery } from '../tasks/queries';
+import { isOpenStatus, taskQuery } from '../tasks/queries';
 import { StepName } from '../tasks/StepName';
 import { rowsOf, type StepRow, type Timelines } from '../tasks/timelineRows';
 import { useTimelines } from '../tasks/useTimelines';
@@ -122,7 +122,7 @@ export function RunColumn({
   const heading = useId();
   const { data, error } = useQuery(taskQuery(id));
   const task = data?.task;
-  const { timelines, error: unread } = useTimelines(id, isMoving(task?.status));
+  const { timelines, error: unread } = useTimelines(id, task?.status);
   const steps = timelines.get(id);
   const counted = task && steps ? afterFork(steps, task.usage.run, origin) : [];
   return (

@@ -13,7 +13,7 @@ import { FailedCard } from './FailedCard';
 import { ForkTask } from './ForkTask';
 import { LiveText } from './LiveText';
 import { Output } from './Output';
-import { isMoving, isOpenStatus, taskQuery } from './queries';
+import { isOpenStatus, taskQuery } from './queries';
 import { SaveReceipt } from './SaveReceipt';
 import { strings } from './strings';
 import { TaskFacts, TaskHead } from './TaskHead';
@@ -32,7 +32,7 @@ function TaskPage({ id }: { id: string }) {
   const account = useAccount();
   const { data, error, refetch } = useQuery(taskQuery(id));
   const task = data?.task;
-  const timeline = useTimelines(id, isMoving(task?.status));
+  const timeline = useTimelines(id, task?.status);
   const [receiptError, setReceiptError] = useState<Error | null>(null);
   const facts = task && <TaskFacts task={task} timelines={timeline.timelines} />;
   // On a phone, what can be done about a failure comes first.

@@ -29,6 +29,7 @@ function barClass(step: TimelineStep): string {
 function label(step: TimelineStep, ms: number): string {
   const state = strings.states[step.state];
   if (state) return state;
+  if (step.kind === 'tool' && step.state !== 'finished' && step.finishedAt) return strings.noResult;
   const took = duration(ms);
   if (step.kind === 'approval') {
     return step.finishedAt ? strings.waited(took) : strings.waitsFor(took);

@@ -1,7 +1,7 @@
 import type { TimelineStep } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { foldMask, labelAt, scaleOf, spanOf, total, union } from './folding';
-import { amountsOf, intervalsOf, rowsOf, wanted } from './timelineRows';
+import { amountsOf, intervalsOf, rowsOf, settled, wanted } from './timelineRows';
 
 const START = Date.parse('2026-11-12T08:00:00Z');
 const at = (seconds: number) => START + seconds * 1_000;
@@ -87,6 +87,16 @@ test('a running step grows, a rejected call took no time, a gated one is no work
   );
   const gated = new Map([['task', [step(0, null, { kind: 'tool', state: 'gated' })]]]);
   expect(intervalsOf(gated, at(60)).work).toEqual([]);
+});
+
+test('a call that its run left without a result does not grow', () => {
+  const lost = step(0, null, { kind: 'tool' });
+  const running = step(20, null, { run: 2 });
+  const work = (steps: TimelineStep[], ended: boolean) =>
+    total(union(intervalsOf(new Map([['task', settled(steps, ended)]]), at(30)).work));
+  expect(work([lost, running], false)).toBe(10_000);
+  expect(work([lost], true)).toBe(0);
+  expect(work([lost], false)).toBe(30_000);
 });
 
 test('labels of the axis do not overlap', () => {

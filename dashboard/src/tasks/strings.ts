@@ -209,6 +209,7 @@ export const strings = {
   } as Partial<Record<StepState, string>>,
   stepFailed: (took: string) => `failed, ${took}`,
   stepRejected: 'rejected',
+  noResult: 'no result',
   waited: (took: string) => `waited ${took}`,
   waitsFor: (took: string) => `waits ${took}`,
   edits: (number: number) => (number === 1 ? 'edited' : `${plural(number, 'call')} edited`),

@@ -122,6 +122,14 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
   return rows;
 }
 
+/** The steps, with an end for calls that their run left without a result. They took no known time. */
+export function settled(steps: TimelineStep[], ended: boolean): TimelineStep[] {
+  const last = steps.reduce((run, step) => Math.max(run, step.run), 0);
+  const isLost = (step: TimelineStep) =>
+    isWork(step) && !step.finishedAt && (ended || step.run < last);
+  return steps.map((step) => (isLost(step) ? { ...step, finishedAt: step.startedAt } : step));
+}
+
 /** Without what a fork copied from its original, where it was made. */
 export const ownSteps = (timelines: Timelines): Timelines =>
   new Map([...timelines].map(([id, steps]) => [id, steps.filter((step) => !step.copied)]));

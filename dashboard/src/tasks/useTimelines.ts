@@ -1,11 +1,11 @@
-import type { TimelineStep } from '@rota/sdk';
+import type { TaskStatus, TimelineStep } from '@rota/sdk';
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
-import { timelineKey, timelineQuery } from './queries';
-import { type IsOpen, type Timelines, wanted } from './timelineRows';
+import { isMoving, timelineKey, timelineQuery } from './queries';
+import { type IsOpen, settled, type Timelines, wanted } from './timelineRows';
 
 /** The steps of a task and of its open subtasks. The first level is open from the start. */
-export function useTimelines(root: string, live: boolean) {
+export function useTimelines(root: string, status: TaskStatus | undefined) {
   const cache = useQueryClient();
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const isOpen: IsOpen = useCallback(
@@ -19,12 +19,13 @@ export function useTimelines(root: string, live: boolean) {
     (id) => cache.getQueryData<TimelineStep[]>(timelineKey(id)),
     isKnown,
   );
-  const tasks = [{ id: root, live }, ...children];
+  const tasks = [{ id: root, live: isMoving(status) }, ...children];
+  const ended = status === 'FAILED' || status === 'CANCELLED';
   const results = useQueries({ queries: tasks.map((task) => timelineQuery(task.id, task.live)) });
   const timelines: Timelines = new Map(
     tasks.flatMap(({ id }, at): [string, TimelineStep[]][] => {
       const steps = results[at]?.data;
-      return steps ? [[id, steps]] : [];
+      return steps ? [[id, settled(steps, ended && id === root)]] : [];
     }),
   );
   const toggle = useCallback(
