@@ -8,7 +8,7 @@ import pytest
 from rota.platform import clock
 from rota.schedules import times
 from rota.schedules.service import MAX_SCHEDULES
-from tests.schedules.world import WEEKLY, create, patch, read
+from tests.schedules.world import WEEKLY, add_unknown_field, create, patch, read
 from tests.service import Service
 from tests.tasks.world import AGENT, LOCKED_AGENT, newcomer, newcomers
 
@@ -176,15 +176,63 @@ async def test_the_number_of_schedules_is_limited(board: Service) -> None:
     assert (page["total"], len(page["schedules"])) == (MAX_SCHEDULES, 2)
 
 
-async def test_a_large_page_is_cut(board: Service) -> None:
+async def test_a_large_page_is_cut_and_an_incomplete_task_cannot_be_sent_back(
+    board: Service,
+) -> None:
     person = await newcomer(board)
-    for number in range(12):
-        text = "x" * (50_000 if number else 10)
+    short = await create(person, task={"name": "x", "input": "x" * 10})
+    text = "x" * 50_000
+    for _ in range(11):
         task = {"name": "x", "input": text, "description": text, "actions": ["a"]}
         schedule = await create(person, task=task)
+    assert schedule["truncated"] == []
     page = (await person.get("/api/schedules")).json()
     assert page["truncated"]
     assert {len(each["task"]["input"]) for each in page["schedules"]} == {10, 2_000}
-    whole = (await read(person, schedule))["schedule"]["task"]
-    assert (len(whole["input"]), whole["actions"]) == (50_000, ["a"])
+    *cut, whole = page["schedules"]
+    assert whole == short
+    assert {tuple(each["truncated"]) for each in cut} == {("input", "description", "actions")}
+    refused = await patch(person, schedule, **cut[0])
+    assert refused.status_code == 400
+    [problem] = refused.json()["error"]["details"]
+    assert problem["field"] == "task"
+    assert "GET /api/schedules/{id}" in problem["message"]
+    # Other changes of a schedule from a list are possible, and so is what was read whole.
+    del cut[0]["task"]
+    assert (await patch(person, schedule, **{**cut[0], "name": "Other"})).status_code == 200
+    whole = (await read(person, schedule))["schedule"]
+    assert (len(whole["task"]["input"]), whole["task"]["actions"]) == (50_000, ["a"])
+    assert (whole["name"], whole["truncated"]) == ("Other", [])
+    assert (await patch(person, schedule, **whole)).json()["schedule"] == whole
     assert timedelta(0) < datetime.fromisoformat(schedule["nextAt"]) - clock.now()
+
+
+async def test_a_task_that_a_newer_version_stored_can_be_read_and_replaced(board: Service) -> None:
+    person = await newcomer(board)
+    schedule, other = await create(person), await create(person)
+    await add_unknown_field(board, schedule)
+    listed = (await person.get("/api/schedules")).json()["schedules"]
+    assert listed == [other, schedule]
+    assert (await read(person, schedule))["schedule"] == schedule
+    refused = await person.post(f"/api/schedules/{schedule['id']}/run")
+    assert refused.status_code == 409
+    assert "PATCH /api/schedules/{id}" in refused.json()["error"]["message"]
+    assert (await patch(person, schedule, task={"name": "Again"})).status_code == 200
+    assert (await person.post(f"/api/schedules/{schedule['id']}/run")).status_code == 201
+
+
+async def test_an_account_that_is_erased_gets_no_schedules(board: Service) -> None:
+    person = await newcomer(board)
+    paused = await create(person, paused=True)
+    # As an erasure that commits while these requests wait for the account.
+    async with board.owner() as connection:
+        await connection.execute(
+            "UPDATE account_heads SET erased = true WHERE account_id = $1", person.user_id
+        )
+    assert (await person.post("/api/schedules", WEEKLY)).status_code == 403
+    assert (await patch(person, paused, paused=False)).status_code == 403
+    async with board.owner() as connection:
+        active = await connection.fetchval(
+            "SELECT count(*) FROM schedules WHERE account_id = $1 AND NOT paused", person.user_id
+        )
+    assert active == 0

@@ -18,7 +18,7 @@ from rota.schedules.sweep import Sweep
 from rota.tasks.creation import TaskCreation
 from tests.auth.key_requests import company_of
 from tests.schedules.test_times import CHANGES
-from tests.schedules.world import Clock, create, make_due, patch, read, uuid_of
+from tests.schedules.world import Clock, create, make_due, patch, read, total, uuid_of
 from tests.service import Person, Service
 from tests.tasks.world import (
     AGENT,
@@ -34,11 +34,6 @@ from tests.tasks.world import patch as patch_task
 @pytest.fixture
 def sweep(parts: Composition) -> Sweep:
     return Sweep(parts.db, parts.task_creation)
-
-
-async def total(person: Person) -> int:
-    found: int = (await person.get("/api/tasks")).json()["total"]
-    return found
 
 
 async def test_a_due_schedule_creates_its_task_and_moves_on(board: Service, sweep: Sweep) -> None:

@@ -41,6 +41,11 @@ async def patch(person: Person, schedule: dict[str, Any], **body: Any) -> Any:
     return await person.request("PATCH", f"/api/schedules/{schedule['id']}", json=body)
 
 
+async def total(person: Person) -> int:
+    found: int = (await person.get("/api/tasks")).json()["total"]
+    return found
+
+
 def uuid_of(schedule: dict[str, Any]) -> UUID:
     found = ids.from_wire("sched", schedule["id"])
     assert found is not None
@@ -59,3 +64,14 @@ async def make_due(
             due_at,
         )
     return due_at
+
+
+async def add_unknown_field(service: Service, schedule: dict[str, Any]) -> None:
+    """Changes a schedule's task as a newer version of the service could have stored it."""
+    async with service.owner() as connection:
+        await connection.execute(
+            """
+            UPDATE schedules SET task = (task::jsonb || '{"sandbox": true}')::json WHERE id = $1
+            """,
+            uuid_of(schedule),
+        )

@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from rota.platform.signatures import verified
 from rota_sdk import errors
 from tests.mcp.peers import Peer, definition
 from tests.sdk.any_client import AnyClient, url_of
-from tests.service import Service
+from tests.service import Person, Service
 
 
 async def test_a_schedule_is_created_changed_run_and_deleted(rota: AnyClient) -> None:
@@ -30,6 +32,29 @@ async def test_a_schedule_is_created_changed_run_and_deleted(rota: AnyClient) ->
     assert [each.id for each in await rota.all(lambda c: c.schedules.list())] == [schedule.id]
     await rota(lambda c: c.schedules.delete(schedule))
     assert await rota.all(lambda c: c.schedules.list()) == []
+
+
+async def test_a_task_that_a_list_has_cut_is_not_sent_back(shop: Service, owner: Person) -> None:
+    rota = AnyClient.open("async", url_of(shop), owner.token)
+    for number in range(11):
+        task = {"name": "x", "input": "x" * 50_000, "description": "x" * 50_000}
+        times = {"cron": "0 9 * * MON", "time_zone": "UTC"}
+        await rota(partial(_create_schedule, name=f"Weekly {number}", task=task, **times))
+    listed = (await rota.all(lambda c: c.schedules.list()))[0]
+    assert listed.truncated == ["input", "description"]
+    edited = listed.task.model_dump() | {"name": "Other"}
+    with pytest.raises(errors.ValidationError):
+        await rota(lambda c: c.schedules.update(listed, task=edited))
+    whole = (await rota(lambda c: c.schedules.get(listed))).schedule
+    assert (
+        await rota(lambda c: c.schedules.update(whole, task=whole.task.model_dump()))
+    ).truncated == []
+    assert (await rota(lambda c: c.schedules.update(listed, name="Other"))).name == "Other"
+    await rota.close()
+
+
+def _create_schedule(client: Any, **body: Any) -> Any:
+    return client.schedules.create(**body)
 
 
 async def test_agents_are_found(rota: AnyClient) -> None:

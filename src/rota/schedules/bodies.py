@@ -2,9 +2,12 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from rota.platform.http.schemas import Body, Visible, doc, example_of, resource_of
 from rota.schedules.schemas import CRON, NAME, TIME_ZONE, Overlap, Schedule
 from rota.tasks.bodies import TaskBody
+from rota.tasks.schemas import CutText
 
 Name = Annotated[
     str, doc("A display name, 1 to 255 characters.", NAME, min_length=1, max_length=255), Visible
@@ -59,6 +62,10 @@ class PatchSchedule(Body):
     task: Annotated[TaskBody | None, TASK] = None
     overlap: Annotated[Overlap | None, OVERLAP] = None
     paused: Paused | None = None
+    truncated: Annotated[
+        Annotated[list[CutText], Field(max_length=5)] | None,
+        doc("As in the schedule that you read. A task that is incomplete cannot be sent back.", []),
+    ] = None
 
 
 resource_of(CreateSchedule, PatchSchedule)(Schedule)

@@ -1,6 +1,7 @@
 """Why a request about schedules is refused, or why a schedule could not create its task."""
 
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
+from rota.tasks.errors import InvalidField
 
 
 class ScheduleNotFound(NotFound):
@@ -21,6 +22,25 @@ class InvalidTimes(ValidationFailed):
     def __init__(self, field: str, problem: str) -> None:
         invalid = ValidationFailed.of(FieldError(field, problem))
         super().__init__(invalid.message, details=invalid.details)
+
+
+class TaskIncomplete(InvalidField):
+    def __init__(self) -> None:
+        super().__init__(
+            "task",
+            "Parts of this task were cut in a list. Read the schedule with GET /api/schedules/{id} "
+            "and send that task.",
+        )
+
+
+class TaskNotUsable(Conflict):
+    """Another version of the service stored the task, and this one does not know a field of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another version of the service saved the task of this schedule. This version cannot "
+            "create it. Save the task again with PATCH /api/schedules/{id}."
+        )
 
 
 class OwnerCannotAct(Forbidden):

@@ -1,9 +1,11 @@
 """A schedule as it is stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
+
+from rota.tasks.model import CutText
 
 Overlap = Literal["skip", "queue"]
 Outcome = Literal["created", "skipped", "failed"]
@@ -34,3 +36,11 @@ class Schedule:
     last_error: dict[str, str] | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSchedule(Schedule):
+    """A schedule as a list shows it."""
+
+    # The fields of the task that were cut or left out, because the page would have been too large.
+    truncated: list[CutText] = field(default_factory=list)

@@ -48,7 +48,11 @@ def schedule_routes(schedules: Schedules) -> APIRouter:
     async def list_schedules(
         caller: Reader, limit: Limit = 50, offset: Offset = 0
     ) -> SchedulesResponse:
-        """Returns a page of schedules, newest first."""
+        """Returns a page of schedules, newest first.
+
+        If the page would be larger than 1 MiB, long texts are cut, and the `truncated` of each
+        schedule names what is incomplete.
+        """
         found, total, truncated = await schedules.page(caller, limit, offset)
         return SchedulesResponse(
             schedules=[schemas.Schedule.of(each) for each in found],
@@ -72,7 +76,8 @@ def schedule_routes(schedules: Schedules) -> APIRouter:
         id: ScheduleId,  # noqa: A002
         body: PatchSchedule,
     ) -> ScheduleResponse:
-        """Changes the fields that are present. `task` is replaced as a whole.
+        """Changes the fields that are present. `task` is replaced as a whole. A task that a list
+        has cut cannot be sent back (400).
 
         `paused` stops the schedule or lets it continue. Times that pass while it is paused create
         no tasks. After a change, the schedule acts for you.

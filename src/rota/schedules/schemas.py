@@ -9,7 +9,7 @@ from rota.platform.http import examples
 from rota.platform.http.schemas import Timestamp, Total, Wire, doc
 from rota.schedules import model
 from rota.tasks.bodies import TaskBody
-from rota.tasks.schemas import Task
+from rota.tasks.schemas import CutText, Task
 
 NAME = "Weekly checklist"
 CRON = "0 9 * * MON"
@@ -90,6 +90,14 @@ class Schedule(Wire):
     ]
     created_at: Annotated[Timestamp, doc("When the schedule was created.", examples.CREATED)]
     updated_at: Annotated[Timestamp, doc("When it was last changed.", examples.CREATED)]
+    truncated: Annotated[
+        list[CutText],
+        doc(
+            "The fields of `task` that are incomplete. Empty except in a list whose page would be "
+            "larger than 1 MiB. `GET /api/schedules/{id}` returns the whole task.",
+            [],
+        ),
+    ]
 
     @classmethod
     def of(cls, schedule: model.Schedule) -> "Schedule":
@@ -99,7 +107,8 @@ class Schedule(Wire):
             name=schedule.name,
             cron=schedule.cron,
             time_zone=schedule.time_zone,
-            task=TaskBody.model_validate(schedule.task),
+            # As it is stored: a newer version of the service may have saved it, with other fields.
+            task=TaskBody.model_construct(**schedule.task),
             overlap=schedule.overlap,
             paused=schedule.paused,
             next_at=schedule.next_at,
@@ -108,6 +117,7 @@ class Schedule(Wire):
             last_error=ScheduleError(**error) if error else None,
             created_at=schedule.created_at,
             updated_at=schedule.updated_at,
+            truncated=schedule.truncated if isinstance(schedule, model.ListedSchedule) else [],
         )
 
 
@@ -135,9 +145,9 @@ class SchedulesResponse(Wire):
     truncated: Annotated[
         bool,
         doc(
-            "Whether texts of tasks were cut after 2,000 characters and their actions left out, "
-            "because the page would be larger than 1 MiB. `GET /api/schedules/{id}` returns the "
-            "whole task.",
+            "Whether texts of tasks were cut after 2,000 characters, and their actions and schemas "
+            "left out, because the page would be larger than 1 MiB. `truncated` of each schedule "
+            "says what is missing.",
             False,
         ),
     ]

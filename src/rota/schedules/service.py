@@ -1,11 +1,13 @@
 """What clients do with schedules: create, list, read, change, delete and run them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from pydantic import ValidationError
 
 from rota.auth.caller import Caller
 from rota.events import journal
@@ -15,8 +17,14 @@ from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
 from rota.schedules import queries, schemas, times
 from rota.schedules.bodies import CreateSchedule, PatchSchedule
-from rota.schedules.errors import InvalidTimes, ScheduleNotFound, TooManySchedules
-from rota.schedules.model import Schedule
+from rota.schedules.errors import (
+    InvalidTimes,
+    ScheduleNotFound,
+    TaskIncomplete,
+    TaskNotUsable,
+    TooManySchedules,
+)
+from rota.schedules.model import ListedSchedule, Schedule
 from rota.schedules.schemas import ScheduleResponse
 from rota.tasks import creation, list_queries, shaping
 from rota.tasks import queries as tasks
@@ -24,7 +32,7 @@ from rota.tasks import schemas as task_schemas
 from rota.tasks.bodies import TaskBody
 from rota.tasks.creation import TaskCreation
 from rota.tasks.errors import InvalidField
-from rota.tasks.model import ListedTask
+from rota.tasks.model import CutText, ListedTask
 from rota.tasks.pages import PAGE_BYTES
 from rota.tasks.schemas import TaskResponse
 
@@ -32,6 +40,8 @@ MAX_SCHEDULES = 1_000
 SHOWN_TIMES = 5
 # Characters of each text, on a page that would be too large.
 CUT = 2_000
+_TEXTS: tuple[CutText, ...] = ("input", "description", "output")
+_LEFT_OUT: tuple[CutText, ...] = ("actions", "outputSchema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,7 @@ class Schedules:
 
             async def work() -> ScheduleResponse:
                 # The account's lock makes the count exact.
-                await journal.lock_account(tx)
+                await journal.lock_open_account(tx)
                 if await queries.count(tx) >= MAX_SCHEDULES:
                     raise TooManySchedules(MAX_SCHEDULES)
                 await self._check_task(tx, caller, body.task)
@@ -98,8 +108,8 @@ class Schedules:
 
     async def page(
         self, caller: Caller, limit: int, offset: int
-    ) -> tuple[list[Schedule], int, bool]:
-        """A page of schedules, how many there are, and whether long texts were cut."""
+    ) -> tuple[Sequence[Schedule], int, bool]:
+        """A page of schedules, how many there are, and whether tasks were cut."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await queries.page(tx, limit, offset), await queries.count(tx)
         if sum(len(json.dumps(each.task)) for each in found) <= PAGE_BYTES:
@@ -121,6 +131,8 @@ class Schedules:
         self, caller: Caller, schedule_id: UUID | None, body: PatchSchedule
     ) -> Schedule:
         if body.task is not None:
+            if body.truncated:
+                raise TaskIncomplete
             with _errors_of_task():
                 await creation.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -131,6 +143,7 @@ class Schedules:
             if after == before:
                 return before
             _check_times(after.cron, after.time_zone)
+            await journal.lock_open_account(tx)
             now = self._now()
             # The tasks are from now on those of the user who shaped them last.
             after = replace(
@@ -213,14 +226,23 @@ def stored_task(body: TaskBody) -> dict[str, Any]:
 
 
 def task_body(schedule: Schedule) -> TaskBody:
-    return TaskBody.model_validate(schedule.task)
+    try:
+        return TaskBody.model_validate(schedule.task)
+    except ValidationError:
+        raise TaskNotUsable from None
 
 
-def _cut(schedule: Schedule) -> Schedule:
-    task = schedule.task
-    texts = {name: task[name][:CUT] for name in ("input", "description", "output") if name in task}
-    task = {name: task[name] for name in task if name not in ("actions", "outputSchema")}
-    return replace(schedule, task=task | texts)
+def _cut(schedule: Schedule) -> ListedSchedule:
+    task, truncated = dict(schedule.task), list[CutText]()
+    for text in _TEXTS:
+        if len(task.get(text) or "") > CUT:
+            task[text] = task[text][:CUT]
+            truncated.append(text)
+    for part in _LEFT_OUT:
+        if task.pop(part, None) is not None:
+            truncated.append(part)
+    values = {each.name: getattr(schedule, each.name) for each in fields(Schedule)}
+    return ListedSchedule(**values | {"task": task}, truncated=truncated)
 
 
 def _times_of(schedule: Schedule) -> tuple[str, str, bool]:

@@ -82,7 +82,10 @@ CutText = TypeAliasType(
     "CutText",
     Annotated[
         stored.CutText,
-        doc("A text of a task that a list has cut. `actions` is `metadata.actions`.", "output"),
+        doc(
+            "A text of a task that a list has cut. `actions` of a task is `metadata.actions`.",
+            "output",
+        ),
     ],
 )
 

@@ -15,7 +15,10 @@ export class Schedules extends Resource {
     return (await this.call(operations.createSchedule, { body }, options)).schedule;
   }
 
-  /** The schedules, newest first. */
+  /**
+   * The schedules, newest first. Long texts can be cut on a page: `truncated` of a schedule names
+   * them. `get` returns the whole schedule.
+   */
   list(
     query: Filters<types.ListSchedulesData> = {},
     options?: RequestOptions,

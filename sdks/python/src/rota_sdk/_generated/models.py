@@ -281,7 +281,7 @@ the user made.
 CutText: TypeAlias = Annotated[
     Literal["description", "input", "output", "actions", "outputSchema"], OpenEnum()
 ]
-"""A text of a task that a list has cut. `actions` is `metadata.actions`."""
+"""A text of a task that a list has cut. `actions` of a task is `metadata.actions`."""
 
 DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum()]
 """The result of the attempt."""
@@ -2530,6 +2530,8 @@ class PatchSchedule(Body):
     """What to do if an earlier task has not ended when the next time comes."""
     paused: bool | None = None
     """A paused schedule creates no tasks."""
+    truncated: list[CutText] | None = None
+    """As in the schedule that you read. A task that is incomplete cannot be sent back."""
 
 
 class SettingsResponse(Model):
@@ -2963,6 +2965,10 @@ class Schedule(Model):
     """When the schedule was created."""
     updated_at: datetime
     """When it was last changed."""
+    truncated: list[CutText]
+    """The fields of `task` that are incomplete. Empty except in a list whose page would be larger
+    than 1 MiB. `GET /api/schedules/{id}` returns the whole task.
+    """
 
 
 class SessionsResponse(Model):
@@ -3341,8 +3347,9 @@ class SchedulesResponse(Model):
     total: int
     """The number of items on all pages, not only this one."""
     truncated: bool
-    """Whether texts of tasks were cut after 2,000 characters and their actions left out, because
-    the page would be larger than 1 MiB. `GET /api/schedules/{id}` returns the whole task.
+    """Whether texts of tasks were cut after 2,000 characters, and their actions and schemas left
+    out, because the page would be larger than 1 MiB. `truncated` of each schedule says what is
+    missing.
     """
 
 

@@ -42,7 +42,11 @@ class Schedules(Resource):
         return response.schedule
 
     def list(self, *, page_size: int | None = None) -> Pages[models.Schedule]:
-        """The schedules, newest first."""
+        """The schedules, newest first.
+
+        Long texts can be cut on a page: `truncated` of a schedule names them. `get` returns the
+        whole schedule.
+        """
         return self._offset_list(
             operations.list_schedules, lambda r: r.schedules, page_size, lambda each: each.id
         )
@@ -62,7 +66,11 @@ class Schedules(Resource):
         overlap: models.Overlap | Unset = UNSET,
         paused: bool | Unset = UNSET,
     ) -> models.Schedule:
-        """Changes the fields that are given. `task` is replaced as a whole."""
+        """Changes the fields that are given. `task` is replaced as a whole.
+
+        A `task` is refused with a schedule from a list that has cut its task.
+        """
+        cut = task is not UNSET and isinstance(schedule, models.Schedule) and schedule.truncated
         body = change(
             models.PatchSchedule,
             name=name,
@@ -71,6 +79,7 @@ class Schedules(Resource):
             task=task,
             overlap=overlap,
             paused=paused,
+            truncated=cut or UNSET,
         )
         response = self._call(operations.patch_schedule, {"id": id_of(schedule)}, body=body)
         return response.schedule
