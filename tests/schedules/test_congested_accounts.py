@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
@@ -49,11 +49,11 @@ async def test_what_becomes_due_waits_for_few_schedules_of_another_account(
     sweep, order = Sweep(parts.db, parts.task_creation), list[UUID]()
     handle = sweep._handle
 
-    async def handling(account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+    async def handling(account_id: UUID, schedule_id: UUID) -> bool:
         order.append(account_id)
         if len(order) == 1:
             await make_due(board, later)
-        return await handle(account_id, schedule_id, now)
+        return await handle(account_id, schedule_id)
 
     monkeypatch.setattr(sweep, "_handle", handling)
     assert await sweep.handle_due() == 9
@@ -72,9 +72,9 @@ async def test_an_account_that_is_locked_costs_the_others_one_time_limit(
     sweep, tried = Sweep(parts.db, parts.task_creation), list[UUID]()
     handle = sweep._handle
 
-    async def handling(account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+    async def handling(account_id: UUID, schedule_id: UUID) -> bool:
         tried.append(account_id)
-        return await handle(account_id, schedule_id, now)
+        return await handle(account_id, schedule_id)
 
     monkeypatch.setattr(sweep, "_handle", handling)
     async with board.owner() as connection, connection.transaction():
@@ -103,11 +103,11 @@ async def test_a_lock_timeout_that_is_shorter_than_the_time_limit_leaves_the_acc
     sweep, tried = Sweep(parts.db, parts.task_creation), list[UUID]()
     handle = sweep._handle
 
-    async def handling(account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+    async def handling(account_id: UUID, schedule_id: UUID) -> bool:
         tried.append(account_id)
         if len(tried) == 1:
             raise asyncpg.LockNotAvailableError("canceling statement due to lock timeout")
-        done = await handle(account_id, schedule_id, now)
+        done = await handle(account_id, schedule_id)
         await asyncio.sleep(0.3)
         return done
 

@@ -90,7 +90,7 @@ class Sweep:
             done = 0
             for account_id, schedule_id in due:
                 if account_id not in left_alone:
-                    done += await self._handle_safely(account_id, schedule_id, now, left_alone)
+                    done += await self._handle_safely(account_id, schedule_id, left_alone)
             handled += done
             if not done:
                 return handled
@@ -103,12 +103,12 @@ class Sweep:
         return min(max(0.0, (self._next_check - self._now()).total_seconds()), poll_s)
 
     async def _handle_safely(
-        self, account_id: UUID, schedule_id: UUID, now: datetime, left_alone: dict[UUID, float]
+        self, account_id: UUID, schedule_id: UUID, left_alone: dict[UUID, float]
     ) -> bool:
         """A failure must not delay other schedules, nor be repeated all the time."""
         try:
             async with asyncio.timeout(LIMIT_S):
-                return await self._handle(account_id, schedule_id, now)
+                return await self._handle(account_id, schedule_id)
         except Exception as error:
             log.exception("schedule_failed", account_id=str(account_id), schedule=str(schedule_id))
             if isinstance(error, TimeoutError | asyncpg.LockNotAvailableError):
@@ -116,7 +116,7 @@ class Sweep:
                 left_alone[account_id] = time.monotonic() + LEAVE_ALONE_S
         try:
             async with asyncio.timeout(LIMIT_S), self._db.write(account_id) as tx:
-                await queries.postpone(tx, schedule_id, now + RECOVER)
+                await queries.postpone(tx, schedule_id, self._now() + RECOVER)
         except Exception:
             # Such as an account that has no free connection. The next sweep tries again.
             log.exception("schedule_not_postponed", account_id=str(account_id))
@@ -124,9 +124,11 @@ class Sweep:
             return False
         return True
 
-    async def _handle(self, account_id: UUID, schedule_id: UUID, now: datetime) -> bool:
+    async def _handle(self, account_id: UUID, schedule_id: UUID) -> bool:
         """Whether the schedule was due. Another worker can have handled it by now."""
         async with self._db.write(account_id) as tx:
+            # Those before it on the page can have taken minutes.
+            now = self._now()
             schedule = await queries.claim_due(tx, schedule_id, now)
             if schedule is None or schedule.next_at is None:
                 return False
@@ -151,7 +153,7 @@ class Sweep:
                 await _record_failure(tx, after)
         RUNS.labels(outcome).inc()
         if outcome == "created":
-            DELAY.observe((now - due_at).total_seconds())
+            DELAY.observe((self._now() - due_at).total_seconds())
         return True
 
     async def _create_task(self, tx: AccountTransaction, schedule: Schedule) -> Outcome | None:
