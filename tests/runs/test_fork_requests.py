@@ -11,7 +11,7 @@ from rota.dev.stack import Stack
 from tests.assertions import assert_error
 from tests.runs.gated_run import GatedRun, decide
 from tests.runs.runner import until
-from tests.runs.test_retries import failed, publish
+from tests.runs.test_retries import failed, publish, retry
 from tests.service import Service
 from tests.tasks.world import create, newcomer, newcomers, patch, picture
 
@@ -138,6 +138,54 @@ async def test_versions_that_the_tier_refuses_are_not_offered(
 
     assert await until(offered, lambda seen: seen != [2, 1]) == [2]
     assert_error(await forks(run, 0, agentVersion=1), 403, "AUTHORIZATION_ERROR")
+
+
+async def test_a_task_whose_version_the_tier_locks_can_be_forked_with_another(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "unlocked", required="ENTERPRISE")
+    await run.open("unlocked")
+    await publish(run.service, tmp_path, "unlocked")
+    async with run.service.owner() as connection:
+        await connection.execute("UPDATE accounts SET tier = 'basic' WHERE id = $1", run.account_id)
+
+    async def options() -> Any:
+        return (await run.editor.get(f"{run.path}/fork")).json()["fork"]
+
+    found = await until(options, lambda seen: seen["versions"] == [2])
+    assert (found["available"], found["reason"]) == (True, None)
+    assert_error(await forks(run, 0), 403, "AUTHORIZATION_ERROR")
+    assert (await forks(run, 0, agentVersion=2)).status_code == 201
+    # The tier has to include the agent as it is now.
+    await publish(run.service, tmp_path, "unlocked", required="ENTERPRISE", budget=120)
+    found = await options()
+    assert (found["available"], found["versions"]) == (False, [])
+    refused = assert_error(await forks(run, 0, agentVersion=2), 403, "AUTHORIZATION_ERROR")
+    assert found["reason"] == refused["message"]
+
+
+async def test_steps_that_retention_may_have_deleted_are_not_copied(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "shortened")
+    await failed(run, "shortened")
+    assert (await run.editor.get(f"{run.path}/fork")).json()["fork"]["steps"] == [1]
+    await run.write(
+        "UPDATE balances SET steps_cut_at = now() + interval '1 day' WHERE account_id = $1"
+    )
+    options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
+    assert (options["available"], options["steps"]) == (True, [])
+    error = assert_error(await forks(run, 1), 409, "CONFLICT")
+    assert "retention policy. Fork from step 0" in error["message"]
+    assert (await forks(run, 0)).status_code == 201
+    # A run that has not ended keeps its steps.
+    await retry(run, "start")
+    await run.begin()
+    await run.answer({"text": "again"})
+    await decide(run, run.one, await run.review(run.one))
+    await run.begin()
+    await run.act()
+    assert (await forks(run, 1)).status_code == 201
 
 
 async def test_a_model_that_is_no_longer_configured_has_to_be_replaced(

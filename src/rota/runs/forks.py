@@ -20,6 +20,7 @@ from rota.tasks.creation import Fork, NewTask, TaskCreation, run_budget_cents
 from rota.tasks.errors import AgentRetired, InvalidField, VersionNotFound
 from rota.tasks.model import Task
 from rota.tasks.quotes import Quote
+from rota.tasks.retrying import has_lost_steps
 from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import TERMINAL
 
@@ -65,6 +66,14 @@ class NothingFollows(Conflict):
         )
 
 
+class StepsToCopyDeleted(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The steps of the task were deleted by the account's retention policy. Fork from step "
+            "0 to start with the same input."
+        )
+
+
 class StepsTooLarge(Conflict):
     def __init__(self, step: int) -> None:
         super().__init__(
@@ -99,9 +108,13 @@ class Forks:
         """How the task can be forked. It asks the code that a fork asks, so the two agree."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await queries.get(tx, task_id)
+            current = await agents.find(tx, task.agent) if task.agent else None
+            # Without its model, which may no longer be configured, and with the current version,
+            # because the tier may lock its own. The fork can use others.
+            version = current.version if current else task.agent_version
+            asked = replace(task, model=None, agent_version=version)
             try:
-                # Without its model, which may no longer be configured. The fork can use another.
-                await self._new_task(tx, replace(task, model=None), _FROM_START, caller.tier)
+                await self._new_task(tx, asked, _FROM_START, caller.tier)
             except ApiError as refused:
                 return ForkOptions(
                     available=False, reason=refused.message, steps=[], versions=[], models=[]
@@ -110,7 +123,11 @@ class Forks:
             return ForkOptions(
                 available=True,
                 reason=None,
-                steps=_usable(await forked_steps.points(tx, task)),
+                steps=(
+                    []
+                    if await has_lost_steps(tx, task)
+                    else _usable(await forked_steps.points(tx, task))
+                ),
                 versions=await _open_versions(
                     tx, self._creation.agent_access, task.agent, caller.tier, MAX_VERSIONS
                 ),
@@ -154,6 +171,8 @@ class Forks:
         assert version is not None
         agent = await _find_version(tx, self._creation.agent_access, original, version, tier)
         if body.from_step > 0:
+            if await has_lost_steps(tx, original):
+                raise StepsToCopyDeleted
             points = await forked_steps.points(tx, original)
             _check_point(points, body.from_step, ended=original.status in TERMINAL)
         limit_cents = original.budget_limit_cents

@@ -102,7 +102,7 @@ async def plan_retry(
     if current is None:
         raise AgentRetired(task.agent)
     begins_with_steps = bool(task.forked_step)
-    if (start_at == "failure" or begins_with_steps) and await _has_lost_steps(tx, task):
+    if (start_at == "failure" or begins_with_steps) and await has_lost_steps(tx, task):
         # It would repeat calls that were made, and nobody would be asked.
         raise StepsDeleted(is_fork=begins_with_steps)
     newest = start_at == "start" and task.forked_from is None
@@ -129,7 +129,7 @@ async def plan_retry(
     return RetryPlan(agent, inherited, opens_run_gate, text_changed)
 
 
-async def _has_lost_steps(tx: AccountReader, task: Task) -> bool:
+async def has_lost_steps(tx: AccountReader, task: Task) -> bool:
     """Whether retention has deleted steps of tasks that ended when this one did."""
     cut_at = await credits_retention.steps_cut_at(tx)
     return cut_at is not None and task.finished_at is not None and task.finished_at < cut_at
