@@ -1,10 +1,14 @@
 """Quotes: what a task can cost, its tools and its approvals, without creating it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rota.agents.sync import sync
+from rota.dev.stack import Stack
+from tests.agents.conftest import agent_text
 from tests.service import Person, Service
 from tests.tasks.world import AGENT, LOCKED_AGENT, create, newcomer, picture, uuid_of
 
@@ -106,17 +110,21 @@ async def test_a_quote_lists_the_gates_of_the_agent_and_of_the_tasks_above(
 ) -> None:
     person = await newcomer(board_a)
     agents = (await person.get("/api/agents", params={"limit": 100})).json()["agents"]
-    for agent in agents[:20]:
-        found = await quote(person, agent=agent["name"], status="WAITING_APPROVAL")
-        policy = agent["approval"]
-        expected = ["run"]
-        if agent["tools"] and policy["tools"] not in ("never", []):
-            expected.append("tool")
-        if policy["output"]:
-            expected.append("output")
-        assert found["opensGates"] == expected, agent["name"]
-        assert found["missingTools"] == agent["tools"]
+    tools = {agent["name"]: agent["tools"] for agent in agents}
+    for name, gates in (
+        ("meeting-scribe", []),
+        ("expense-checker", []),
+        ("bug-triager", ["tool"]),
+        ("blog-writer", ["tool"]),
+        ("close-lead", ["tool", "output"]),
+        ("finance-director", ["run", "tool", "output"]),
+    ):
+        found = await quote(person, agent=name)
+        assert found["opensGates"] == gates, name
+        assert found["missingTools"] == tools[name]
         assert (found["tools"], found["toolCount"]) == ([], 0)
+        waiting = await quote(person, agent=name, status="WAITING_APPROVAL")
+        assert waiting["opensGates"] == ["run", *(gate for gate in gates if gate != "run")], name
     asks = next(agent["name"] for agent in agents if agent["approval"]["output"])
     plain = next(
         a["name"] for a in agents if not a["approval"]["output"] and not a["approval"]["run"]
@@ -127,21 +135,49 @@ async def test_a_quote_lists_the_gates_of_the_agent_and_of_the_tasks_above(
     assert found["balance"]["paidByParent"]
 
 
+async def test_a_quote_names_the_gate_of_an_agent_that_delegates_and_has_no_tools(
+    stack: Stack, tmp_path: Path
+) -> None:
+    for name, rank, policy in (
+        ("lead", 2, "always"),
+        ("trusted", 2, "writes"),
+        ("selective", 2, '["desk/*"]'),
+        ("worker", 3, "always"),
+    ):
+        approval = f"tools: []\napproval: {{run: false, tools: {policy}, output: false}}"
+        text = agent_text(name, tier=rank).replace("tools: []", approval)
+        (tmp_path / f"{name}.md").write_text(text)
+    async with Service.start(stack, variant="a", name="quotes_delegating") as service:
+        await sync(service.database_url, tmp_path)
+        person = await newcomer(service)
+        gates = {
+            name: (await quote(person, agent=name))["opensGates"]
+            for name in ("lead", "trusted", "selective", "worker")
+        }
+    assert gates == {"lead": ["tool"], "trusted": [], "selective": [], "worker": []}
+
+
 async def test_a_quote_lists_the_tools_that_can_be_used_now(board_a: Service) -> None:
     person = await newcomer(board_a)
     agents = (await person.get("/api/agents", params={"limit": 100})).json()["agents"]
-    agent = next(a for a in agents if a["tools"] and a["approval"]["tools"] == "writes")
+    agent = next(
+        a
+        for a in agents
+        if a["tools"] and a["tools"][0].endswith("*") and a["approval"]["tools"] == "writes"
+    )
     server = agent["tools"][0].split("/")[0].replace("*", "x")
     tool = agent["tools"][0].split("/")[1].replace("*", "x")
     live = {"name": tool, "title": "Does it", "annotations": {"readOnlyHint": True}}
     async with board_a.owner() as connection:
-        await _connect(connection, person, server, [live, {"name": "other_tool_not_named"}])
+        # The last two have names that model providers do not accept.
+        others = ["other_tool_not_named", f"{tool}.v2", f"{tool}{'x' * 64}"]
+        await _connect(connection, person, server, [live, *({"name": name} for name in others)])
     found = await quote(person, agent=agent["name"])
     assert {
         "server": server, "tool": tool, "title": "Does it", "readOnly": True,
         "needsApproval": False,
     } in found["tools"]  # fmt: skip
-    assert found["toolCount"] == len(found["tools"])
+    assert found["toolCount"] == len(found["tools"]) == 1
     assert agent["tools"][0] not in found["missingTools"]
 
 

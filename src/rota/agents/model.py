@@ -12,6 +12,9 @@ from typing import Any, Literal
 Level = Literal["BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE"]
 LEVELS: tuple[Level, ...] = ("BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE")
 
+# The built-in tool with which an agent delegates.
+DELEGATE = "delegate"
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:
@@ -101,6 +104,11 @@ class AgentVersion(Definition):
     @property
     def asks_before_run(self) -> bool:
         return any(policy.run for policy in self.policies)
+
+    @property
+    def can_delegate(self) -> bool:
+        """Whether there are agents of a lower rank."""
+        return self.rank < 3
 
     @property
     def asks_before_output(self) -> bool:

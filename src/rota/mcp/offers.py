@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from rota.mcp.model import is_read_only
 from rota.platform.db import AccountReader
 
-# The tools of an account ($1) that match a pattern ($2) and can be used now.
-USABLE = """
+# The tools of an account ($1) that match a pattern ($2) and can be used now. Models call a tool
+# `server__tool`, and their providers accept no other names.
+USABLE = r"""
     FROM mcp_servers s
     JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
     WHERE s.account_id = $1 AND s.status IN ('CONNECTED', 'CHANGED')
         AND t.accepted_hash = t.live_hash
         AND (s.allowed_tools IS NULL OR t.name = ANY (s.allowed_tools))
         AND s.name || '/' || t.name LIKE ANY ($2::text[])
+        AND s.name || '__' || t.name ~ '\A[A-Za-z0-9_-]{1,64}\Z'
     ORDER BY s.id, t.position, t.name
 """
 

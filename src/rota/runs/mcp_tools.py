@@ -1,6 +1,5 @@
 """Offers the tools of an account's tool servers to its agents."""
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
@@ -25,9 +24,6 @@ from rota.runs.tools import (
     ToolUnavailable,
 )
 
-# The tool names that model providers accept.
-_MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
 
 async def offered_tools(
     db: Database, account_id: UUID, agent: AgentVersion, usable: UsableTools
@@ -40,8 +36,7 @@ async def offered_tools(
         found = await usable.find(tx, agent.tools, MAX_TOOLS_KIB * 1024)
     if any(tool.accepted is None for _, tool in found):
         raise ToolsTooLarge
-    offered = [_tool(server, tool) for server, tool in found]
-    return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
+    return [_tool(server, tool) for server, tool in found]
 
 
 class McpTools:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from rota.agents import model as agents
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
@@ -168,7 +169,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
 }
 
 DELEGATE = Tool(
-    name="delegate",
+    name=agents.DELEGATE,
     server=None,
     description="Give a part of the work to an agent of a lower rank and wait for its result. "
     "The cost is paid from your own budget.",
@@ -210,7 +211,7 @@ READ_RESULT = Tool(
 
 def built_in(agent: AgentVersion) -> list[Tool]:
     """The tools that the run handles itself."""
-    return [ASK_PERSON, READ_RESULT, *([DELEGATE] if agent.rank < 3 else [])]
+    return [ASK_PERSON, READ_RESULT, *([DELEGATE] if agent.can_delegate else [])]
 
 
 def asks_person(row: Step) -> bool:

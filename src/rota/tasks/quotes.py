@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from rota.agents.model import AgentVersion, matches
+from rota.agents.model import DELEGATE, AgentVersion, matches
 from rota.credits import holds
 from rota.credits.money import of_cents
 from rota.mcp import offers
@@ -87,9 +87,10 @@ async def quote(tx: AccountReader, creation: TaskCreation, new: NewTask) -> Quot
 def gates(agent: AgentVersion, *, run: bool) -> list[Gate]:
     """The gates that a run of the agent can open, apart from questions of the agent."""
     asks = any(policy.tools not in ("never", ()) for policy in agent.policies)
+    asks_to_delegate = agent.can_delegate and agent.asks_before(DELEGATE, read_only=True)
     opens: dict[Gate, bool] = {
         "run": run,
-        "tool": bool(agent.tools) and asks,
+        "tool": (bool(agent.tools) and asks) or asks_to_delegate,
         "output": agent.asks_before_output,
     }
     return [gate for gate, is_open in opens.items() if is_open]
