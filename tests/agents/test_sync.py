@@ -271,6 +271,27 @@ async def test_agents_without_a_file_are_retired_only_if_somebody_says_so(
     assert (await run(url, str(root))).exit_code == 0
 
 
+async def test_a_file_cannot_use_a_name_or_an_alias_of_an_agent_that_stays(
+    url: str, folder: Folder
+) -> None:
+    await sync(url, folder(one=agent_text("one", aliases="uno"), two=agent_text("two")))
+    root = folder(six=agent_text("six", aliases="sei, two"), uno=agent_text("uno"))
+    with pytest.raises(CatalogInvalid) as refused:
+        await sync(url, root, add_only=True)
+    assert [str(problem) for problem in refused.value.problems] == [
+        f"{root}/six.md:8: `two` is already used by the agent two, which is in the catalog without "
+        "a file; choose another",
+        f"{root}/uno.md:2: `uno` is already used by the agent one, which is in the catalog without "
+        "a file; choose another",
+    ]
+    assert await current(url) == {"one": 1, "two": 1}
+    # Agents that are retired give their names up, and those with a file have those of the file.
+    report = await sync(url, folder(uno=agent_text("uno")))
+    assert names(report.retired) == [("one", 1), ("two", 1)]
+    root = folder(six=agent_text("six", aliases="one"), uno=agent_text("uno", aliases="two"))
+    assert names((await sync(url, root, add_only=True)).added) == [("six", 1)]
+
+
 async def test_an_agent_that_came_after_the_question_is_not_retired(
     url: str, folder: Folder
 ) -> None:

@@ -5,7 +5,7 @@ All problems of all files are reported together, each with its line and what to 
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def read_files(folder: Path) -> list[AgentFile]:
             problems += [Problem(path, line, text) for line, text in _explain(front, error)]
         else:
             files.append(AgentFile(path, front, fields.definition(instructions)))
-    problems += _name_conflicts(files)
+    problems += name_conflicts(files, {})
     problems += _unused_templates(files)
     if problems:
         raise CatalogInvalid(sorted(problems))
@@ -289,9 +289,12 @@ def _describe(node: yaml.Node) -> str:
     return "a list" if isinstance(node, yaml.SequenceNode) else "a group of fields"
 
 
-def _name_conflicts(files: list[AgentFile]) -> Iterator[Problem]:
-    """Problems with names and aliases that are reserved or used twice."""
-    taken: dict[str, str] = {}
+def name_conflicts(files: Sequence[AgentFile], used: Mapping[str, str]) -> Iterator[Problem]:
+    """Problems with names and aliases that are reserved or used twice.
+
+    `used` says by what other agents of the catalog use theirs.
+    """
+    taken = dict(used)
     names = [(file, file.definition.name, ("name",)) for file in files]
     aliases = [
         (file, alias, ("aliases", n))

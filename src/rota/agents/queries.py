@@ -53,6 +53,7 @@ class Known:
 
     version: int
     content_hash: bytes
+    aliases: tuple[str, ...]
     retired: bool
 
 
@@ -279,11 +280,16 @@ async def lock(connection: WriteConnection) -> None:
 async def known(connection: ReadConnection) -> dict[str, Known]:
     rows = await connection.fetch(
         """
-        SELECT name, version, content_hash, retired_at IS NOT NULL AS retired
+        SELECT name, version, content_hash, aliases, retired_at IS NOT NULL AS retired
         FROM agents JOIN agent_versions USING (name, version)
         """
     )
-    return {row["name"]: Known(row["version"], row["content_hash"], row["retired"]) for row in rows}
+    return {
+        row["name"]: Known(
+            row["version"], row["content_hash"], tuple(row["aliases"]), row["retired"]
+        )
+        for row in rows
+    }
 
 
 async def add_versions(

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from rota.agents import queries
-from rota.agents.files import read_files
+from rota.agents.files import AgentFile, CatalogInvalid, name_conflicts, read_files
 from rota.agents.model import Definition
 from rota.agents.output_schemas import check_catalog
 from rota.agents.queries import Known
@@ -56,31 +56,32 @@ async def sync(
 
     The URL must be the owner's, because the service's role can only read the catalog. If any file
     is invalid, raises CatalogInvalid and changes nothing. With `add_only`, agents without a file
-    stay. With `may_retire`, no others are retired: UnconfirmedRetirement, and nothing changes.
+    stay, and no file can use their names and aliases. With `may_retire`, no others are retired:
+    UnconfirmedRetirement, and nothing changes.
     """
-    definitions = await checked(folder)
+    files = await checked(folder)
     async with (
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
     ):
         report = await _apply(
-            connection, definitions, dry_run=dry_run, add_only=add_only, may_retire=may_retire
+            connection, files, dry_run=dry_run, add_only=add_only, may_retire=may_retire
         )
         if not dry_run:
             await record(connection, "agents.synced", report.names())
         return report
 
 
-async def checked(folder: Path) -> list[Definition]:
+async def checked(folder: Path) -> list[AgentFile]:
     """The agents of the folder. Raises CatalogInvalid with all problems."""
     files = await asyncio.to_thread(read_files, folder)
     await check_catalog(files)
-    return [file.definition for file in files]
+    return files
 
 
 async def _apply(
     connection: WriteConnection,
-    definitions: list[Definition],
+    files: list[AgentFile],
     *,
     dry_run: bool,
     add_only: bool,
@@ -93,7 +94,7 @@ async def _apply(
     changed: list[Change] = []
     unchanged: list[Change] = []
     versions: list[tuple[Definition, int, bytes]] = []
-    for definition in definitions:
+    for definition in (file.definition for file in files):
         content_hash = _hash(definition)
         before = known.get(definition.name)
         version = _next_version(before, content_hash)
@@ -113,6 +114,7 @@ async def _apply(
     ]
     retired = [] if add_only else others
     if add_only:
+        _check_names(files, others, known)
         current += others
     if may_retire is not None and not {change.name for change in retired} <= {*may_retire}:
         raise UnconfirmedRetirement
@@ -120,6 +122,17 @@ async def _apply(
         await queries.add_versions(connection, versions)
         await queries.publish(connection, [(change.name, change.version) for change in current])
     return Report(_sorted(added), _sorted(changed), _sorted(unchanged), tuple(retired))
+
+
+def _check_names(files: list[AgentFile], kept: list[Change], known: dict[str, Known]) -> None:
+    """Raises if a file uses a name or an alias of an agent that stays without a file."""
+    used = {
+        name: f"the agent {change.name}, which is in the catalog without a file"
+        for change in kept
+        for name in (change.name, *known[change.name].aliases)
+    }
+    if problems := sorted(name_conflicts(files, used)):
+        raise CatalogInvalid(problems)
 
 
 def _next_version(before: Known | None, content_hash: bytes) -> int:
