@@ -232,6 +232,19 @@ async def test_a_task_that_needed_a_retry_is_left_out(
     assert "no completed tasks" in result.output
 
 
+async def test_a_task_whose_steps_may_have_been_deleted_is_left_out(
+    runner: Runner, scripted: Scripted, person: Person, versions: Path
+) -> None:
+    await runner.finish(person, versions.stem, await scripted.script(says("Done.")))
+    async with runner.service.owner() as connection:
+        await connection.execute(
+            "UPDATE balances SET steps_cut_at = now() WHERE account_id = $1", person.user_id
+        )
+    second = await runner.finish(person, versions.stem, await scripted.script(says("Done.")))
+    found = await compared(runner, person, versions.stem, "--to", "1")
+    assert [task["taskId"] for task in found["tasks"]] == [second["id"]]
+
+
 async def test_a_comparison_without_tasks_or_version_says_so(
     runner: Runner, person: Person, versions: Path
 ) -> None:

@@ -259,6 +259,12 @@ async def test_a_request_that_the_provider_refuses_as_too_long_is_shortened(
     # No attempt is counted: the run does not pause.
     steps = await whole_timeline(runner, person, task)
     assert any("bytesPerToken" in (step["arguments"] or {}) for step in steps)
+    # So does a replay.
+    await text.serve(scripted, window=int(WINDOW * 0.7))
+    found = await compared(runner, person, "endless", "--from", "1", "--to", "1", **MODELS)
+    assert found[task["id"]]["to"]["output"] == task["output"]
+    requests = await text.requests(scripted)
+    assert 1 <= sum(request["refused"] for request in requests) <= 2
 
 
 async def test_a_step_with_many_large_results_fits_into_the_window(

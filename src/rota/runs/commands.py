@@ -30,6 +30,7 @@ from rota.runs.tools import built_in
 from rota.tasks import list_queries
 from rota.tasks.creation import for_task
 from rota.tasks.model import Task
+from rota.tasks.retrying import has_lost_steps
 
 # What a cell of the table shows of an output.
 MAX_SHOWN = 60
@@ -67,14 +68,15 @@ async def compare_command(
     """Compares the newest completed tasks of a version with what another version does."""
     name, before, after = versions
     async with db.read(account_id) as tx:
-        found = await list_queries.completed(tx, name, before, limit)
+        newest = await list_queries.completed(tx, name, before, limit)
+        found = [task for task in newest if not await has_lost_steps(tx, task)]
         agent = await agents.find_version(tx, name, after)
     if agent is None:
         raise NotFound(f"The agent {name} has no version {after}. Sync the catalog first.")
     if not found:
         raise NotFound(
             f"The account has no completed tasks of the agent {name} in version {before}, apart "
-            "from forks and tasks that were retried."
+            "from forks, tasks that were retried, and tasks whose steps may have been deleted."
         )
     # How long the models take is not limited.
     bounds = Bounds(settings.run_max_tokens, timedelta.max)

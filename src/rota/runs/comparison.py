@@ -21,8 +21,8 @@ from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
 from rota.runs import answers, model_request, stored_answers, stored_results, transcript
 from rota.runs.bounds import Bounds
-from rota.runs.model_errors import ContentFiltered, GiveUp, TryAgain
-from rota.runs.model_request import Conversation, MeasuredAnswer, ModelCallRequest
+from rota.runs.model_errors import ContentFiltered, ContextTooLong, GiveUp, TryAgain
+from rota.runs.model_request import Conversation, MeasuredAnswer, ModelCallRequest, Requests
 from rota.runs.models import Models, PricedModel, max_answer_tokens
 from rota.runs.output_formats import OutputFormats, SchemaRefused
 from rota.runs.steps import Step
@@ -195,14 +195,18 @@ class Replays:
     ) -> tuple[ModelResponse, Step]:
         """Asks each model of the agent's chain until one answers."""
         chain = self._models.chain(agent.model)
-        conversation = Conversation(agent, task, done.rows, step, tools)
+        requests = Requests(self._formats, Conversation(agent, task, done.rows, step, tools))
         failed = 0
         while True:
             chosen = chain.choose()
-            request = model_request.build(chosen, self._formats, conversation)
+            request = requests.next(chosen)
             try:
                 answer = await self._request(task, agent, chosen, request, done)
             except SchemaRefused:
+                continue
+            except ContextTooLong:
+                if not requests.can_shorten(request):
+                    raise
                 continue
             except TryAgain as error:
                 chain.failed(chosen, error.after)

@@ -19,11 +19,10 @@ from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
 from rota.runs.call_protection import finish_despite_cancellation, retry_database
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.model_errors import BudgetExceeded, ContextTooLong, TryAgain
-from rota.runs.model_request import Conversation, ModelCallRequest
+from rota.runs.model_request import Conversation, ModelCallRequest, Requests
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.models import ModelChain, Models, PricedModel
 from rota.runs.output_formats import OutputFormats, SchemaRefused
-from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.run_context import (
     FencedOut,
     History,
@@ -40,11 +39,6 @@ from rota.tasks import queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
-
-# When the provider refuses a request as too long, the estimated bytes per token are multiplied by
-# this factor. The run fails after this many refusals.
-TOO_LONG_FACTOR = 0.75
-MAX_TOO_LONG = 3
 
 
 class ModelCaller:
@@ -182,18 +176,12 @@ class ModelCaller:
         chain = self._models.chain(start.agent.model)
         too_expensive: list[PricedModel] = []
         conversation = Conversation(start.agent, start.task, start.rows, call_input.step, tools)
-        max_per_token, refusals = float(CHARACTERS_PER_TOKEN), 0
-        refused: ModelCallRequest | None = None
+        requests = Requests(self._formats, conversation)
         while True:
             if history.lost:
                 raise FencedOut
             chosen = chain.choose(start.attempts, too_expensive)
-            request = model_request.build(chosen, self._formats, conversation, max_per_token)
-            if refused is not None and not request.is_shorter_than(refused):
-                if request.per_token <= 1:
-                    raise ContextTooLong
-                max_per_token = request.per_token * TOO_LONG_FACTOR
-                continue
+            request = requests.next(chosen)
             started_at = clock.now()
             try:
                 tokens = await self._budgets.answer_tokens(start, chosen, request, started_at)
@@ -212,10 +200,8 @@ class ModelCaller:
             except SchemaRefused:
                 continue
             except ContextTooLong:
-                refusals += 1
-                if refusals >= MAX_TOO_LONG:
+                if not requests.can_shorten(request):
                     raise
-                refused, max_per_token = request, request.per_token * TOO_LONG_FACTOR
 
     async def _ask(
         self,

@@ -15,7 +15,7 @@ from rota.agents.model import AgentVersion
 from rota.platform import clock, json, tracing
 from rota.runs import charging, compaction, summaries, transcript
 from rota.runs.compaction import ContextWindow
-from rota.runs.model_errors import classify_error
+from rota.runs.model_errors import ContextTooLong, classify_error
 from rota.runs.models import (
     MAX_CALL_S,
     MIN_OUTPUT_TOKENS,
@@ -29,6 +29,11 @@ from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.tools import READ_RESULT, Tool
 from rota.tasks.model import Task
+
+# When the provider refuses a request as too long, the estimated bytes per token are multiplied by
+# this factor. The call fails after this many refusals.
+TOO_LONG_FACTOR = 0.75
+MAX_TOO_LONG = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,34 @@ def build(
         output_schema=schema,
         through_step=view.summarize_through,
     )
+
+
+class Requests:
+    """The requests of one model call. After the provider has refused one as too long, the next one
+    is shorter."""
+
+    def __init__(self, formats: OutputFormats, conversation: Conversation) -> None:
+        self._formats = formats
+        self._conversation = conversation
+        self._max_per_token = float(CHARACTERS_PER_TOKEN)
+        self._refused: ModelCallRequest | None = None
+        self._refusals = 0
+
+    def next(self, chosen: PricedModel) -> ModelCallRequest:
+        """The request for this model. Raises ContextTooLong if none is short enough."""
+        while True:
+            request = build(chosen, self._formats, self._conversation, self._max_per_token)
+            if self._refused is None or request.is_shorter_than(self._refused):
+                return request
+            if request.per_token <= 1:
+                raise ContextTooLong
+            self._max_per_token = request.per_token * TOO_LONG_FACTOR
+
+    def can_shorten(self, refused: ModelCallRequest) -> bool:
+        """Whether another request is worth a try after the provider has refused this one."""
+        self._refusals += 1
+        self._refused, self._max_per_token = refused, refused.per_token * TOO_LONG_FACTOR
+        return self._refusals < MAX_TOO_LONG
 
 
 async def send(
