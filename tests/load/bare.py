@@ -1,12 +1,14 @@
 """The baseline: bare FastAPI handlers that do the same I/O and nothing else.
 
 Each sends one EVALSHA of the limiter's script and the statements of the endpoint, with the same row
-security, on the raw driver. No authentication, no error format, no logs.
+security, on the raw driver. What creates a task also appends an audit entry in its commit. No
+authentication, no error format, no logs.
 """
 
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +18,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from rota.limits.window import SCRIPT
+from rota.platform import audit, ids
 from rota.platform.db import use_json
 from tests.load.statements import InsertStatement, find_statement
 
@@ -30,6 +33,14 @@ LEFT JOIN members m ON m.account_id = a.id AND m.user_id = u.id
 WHERE u.id = $1
 ORDER BY a.kind = 'personal' DESC, a.id
 """
+
+
+@cache
+def commit_with_entry(user: UUID) -> str:
+    """Commits with an audit entry, which is always the same: the database does not check it."""
+    details = {"status": "PENDING", "previousStatus": None, "by": ids.to_wire("user", user)}
+    entry = audit.Entry.of(user, user, "task.created", None, details)
+    return f"{audit.append_statements([entry], user)}COMMIT"
 
 
 async def _skip_reset(_: Any) -> None:
@@ -93,7 +104,7 @@ def create() -> FastAPI:
         async with state["pool"].acquire() as connection:
             await connection.execute(begin("", user))
             await connection.execute(state["insert"].text, *arguments)
-            await connection.execute("COMMIT")
+            await connection.execute(commit_with_entry(user))
         return body
 
     return app
