@@ -93,3 +93,13 @@ async def test_a_call_that_was_made_twice_is_shown_twice(run: GatedRun) -> None:
     await run.act()
     assert len(run.client.made) == 2
     assert await shown_calls(run) == [(1, "finished", False), (2, "finished", False)]
+
+
+async def test_a_delegation_that_had_not_begun_is_in_the_run_that_delegates(run: GatedRun) -> None:
+    await run.open("foreman")
+    await run.begin()
+    await run.answer({"agent": "operator", "name": "A part", "input": "Help."}, tool="delegate")
+    await continue_after_failure(run)
+    assert await shown_calls(run) == [(2, "planned", False)]
+    await run.act()
+    assert await shown_calls(run) == [(2, "delegated", False)]

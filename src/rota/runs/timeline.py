@@ -70,7 +70,7 @@ _ENTRIES = f"""
           AND later.run > steps.run AND later.step = steps.step AND later.call = steps.call
           AND later.planned_run = coalesce(steps.planned_run, steps.run)
           AND NOT (later.copied AND later.state = 'finished')
-          AND later.child_task_id IS NOT DISTINCT FROM steps.child_task_id))
+          AND (steps.child_task_id IS NULL OR later.child_task_id = steps.child_task_id)))
     UNION ALL
     {review_queries.TIMELINE_ENTRIES}
 """  # noqa: S608
