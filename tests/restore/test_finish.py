@@ -361,28 +361,39 @@ async def test_a_run_that_has_written_after_the_moment_does_not_write_again(
     running = await create(person, agent=AGENT)
     waiting = await create(person, agent=AGENT)
     known = await create(person, agent=AGENT)
-    uuids = [ids.from_wire("task", each["id"]) for each in (running, waiting, known)]
+    continued = await create(person, agent=AGENT)
+    copied = await create(person, agent=AGENT)
+    uuids = [
+        ids.from_wire("task", each["id"]) for each in (running, waiting, known, continued, copied)
+    ]
     insert = """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, read_only,
-            started_at)
-        VALUES ($1, $2, 1, 2, 1, 'tool', 'started', 'send', false, now())
+            copied, planned_at, started_at)
+        VALUES ($1, $2, $3, 2, 1, 'tool', 'started', 'send', false, $3 > 1,
+            now() + $4 * interval '1 hour', now() + $5 * interval '1 hour')
     """
     async with old_a.owner() as connection:
-        await connection.execute(insert, person.user_id, uuids[2])
+        await connection.execute(insert, person.user_id, uuids[2], 1, 0, 0)
+        # The backup has a little more than the moment says.
+        await connection.execute(insert, person.user_id, uuids[4], 1, 1, 1)
     restored = await Restored.of(old_a, "restored_only_a")
     async with old_a.owner() as connection:
         for task_id in uuids[:2]:
-            await connection.execute(insert, person.user_id, task_id)
+            await connection.execute(insert, person.user_id, task_id, 1, 0, 0)
+        # A retry copied calls that have no result. In one task it started its call again.
+        await connection.execute(insert, person.user_id, uuids[3], 2, 0, 1)
+        await connection.execute(insert, person.user_id, uuids[4], 2, 2, 1)
     # Every change has an audit entry, which says that the account has changed.
     await create(person)
     await restored.collect_and_finish(tmp_path / "file")
 
     async with restored.serve() as service:
         owner = there(person, service)
-        for task in (running, waiting):
+        for task in (running, waiting, continued):
             found = (await owner.get(f"/api/tasks/{task['id']}")).json()["task"]
             assert found["status"] == "FAILED"
             assert found["error"]["code"] == "RESTORED"
             assert found["error"]["retryable"] is True
-        found = (await owner.get(f"/api/tasks/{known['id']}")).json()["task"]
-        assert found["status"] == "PENDING"
+        for task in (known, copied):
+            found = (await owner.get(f"/api/tasks/{task['id']}")).json()["task"]
+            assert found["status"] == "PENDING"

@@ -28,6 +28,9 @@ def _hash(*columns: str) -> str:
 _WEBHOOK_HASH = _hash("url", "events", "families", "sealed_secret")
 _SERVER_HASH = _hash("url", "transport", "sealed_headers")
 _CHAT_HASH = _hash("chat_service", "sealed_chat_url")
+# A retry copies calls with their start. One without a result is planned again, so what its run has
+# started itself is later than that.
+_COPIED_START = "copied AND (state = 'finished' OR started_at < planned_at)"
 
 _STATE = f"""
 SELECT jsonb_build_object(
@@ -64,7 +67,7 @@ SELECT jsonb_build_object(
                   WHERE account_id = $1 AND status = 'CANCELLED' AND updated_at >= $2),
     'writes', (SELECT coalesce(jsonb_agg(jsonb_build_array(task_id, run, step, call)), '[]')
                FROM steps WHERE account_id = $1 AND kind = 'tool' AND NOT read_only
-                 AND NOT copied AND started_at >= $2),
+                 AND started_at >= $2 AND NOT ({_COPIED_START})),
     'grants', (SELECT coalesce(jsonb_agg(jsonb_build_array(key, -granted)), '[]')
                FROM entries WHERE account_id = $1 AND kind = 'grant' AND at >= $2)
 )
@@ -391,9 +394,5 @@ async def other_connections(connection: ReadConnection) -> int:
 
 
 async def _changed(tx: AccountReader, statement: str, *arguments: object) -> list[UUID]:
-    rows = await tx.fetch(
-        statement,
-        tx.account_id,
-        *[list(each) if isinstance(each, list | tuple) else each for each in arguments],
-    )
-    return [row[0] for row in rows]
+    values = [list(each) if isinstance(each, list | tuple) else each for each in arguments]
+    return [row[0] for row in await tx.fetch(statement, tx.account_id, *values)]
