@@ -279,15 +279,18 @@ async def test_a_subtask_that_starts_again_inherits_from_its_parent(
     assert start["opensGates"] == ["tool", "output"]
 
 
+@pytest.mark.parametrize("between", [False, True])
 async def test_a_subtask_that_goes_on_asks_what_the_tasks_above_require_now(
-    run: GatedRun, tmp_path: Path
+    run: GatedRun, tmp_path: Path, between: bool
 ) -> None:
     values = {"name": "below", "required": "BASIC", "run": "false", **FIRST}
     (tmp_path / "below.md").write_text(AGENT.format(**values))
     await publish(run.service, tmp_path, "above")
     await run.open("above")
     parent = run.task_id
-    child = (await create(run.editor, agent="below", parentTaskId=parent))["id"]
+    # A task that stays as it was may be between the two.
+    under = (await create(run.editor, parentTaskId=parent))["id"] if between else parent
+    child = (await create(run.editor, agent="below", parentTaskId=under))["id"]
     run.task_id = child
     await continued(run)
     run.task_id = parent

@@ -8,6 +8,7 @@ from rota.accounts import queries as accounts
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion, Approval
 from rota.platform.db import AccountReader
+from rota.tasks import trees
 from rota.tasks.model import Task
 
 # A fork asks before each call that writes, whatever its agent's policy says.
@@ -21,15 +22,16 @@ async def is_above_cost_limit(tx: AccountReader, budget_cents: int) -> bool:
 
 
 async def inherited(tx: AccountReader, parent: Task | None) -> list[dict[str, Any]] | None:
-    """The policies of the tasks above a task: of the parent's agent, and what it inherits."""
+    """The policies of all tasks above a task: of their agents, and what they inherit. What the
+    parent inherited is not enough: the tasks above it can have gained gates since, by a retry."""
     if parent is None:
         return None
-    policies = list(parent.inherited_approval or [])
-    if parent.hosted:
-        policy = asdict((await version_of(tx, parent)).approval)
-        if policy not in policies:
-            policies.append(policy)
-    return policies or None
+    policies: dict[Approval, dict[str, Any]] = {}
+    for task in [*await trees.above(tx, parent), parent]:
+        own = [asdict((await version_of(tx, task)).approval)] if task.hosted else []
+        for policy in [*(task.inherited_approval or []), *own]:
+            policies.setdefault(Approval.from_json(policy), policy)
+    return list(policies.values()) or None
 
 
 async def of_fork(tx: AccountReader, original: Task) -> list[dict[str, Any]]:

@@ -40,6 +40,27 @@ async def open_subtasks(
     return sorted(row["id"] for row in rows)
 
 
+async def above(tx: AccountReader, task: Task) -> list[Task]:
+    """The tasks above this one, from the top down."""
+    if task.parent_task_id is None:
+        return []
+    rows = await tx.fetch(
+        f"""
+        WITH RECURSIVE above (id) AS (
+            SELECT $2::uuid
+            UNION ALL
+            SELECT t.parent_task_id FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        )
+        SELECT {SELECTED} FROM tasks
+        WHERE account_id = $1 AND id IN (SELECT id FROM above) ORDER BY depth
+        """,  # noqa: S608
+        tx.account_id,
+        task.parent_task_id,
+    )
+    return [Task(**row) for row in rows]
+
+
 async def cancelled_ancestor(tx: AccountReader, task: Task) -> Task | None:
     """The nearest task above this one that is CANCELLED."""
     if task.parent_task_id is None:
