@@ -263,11 +263,15 @@ class GatedRun:
 
     async def answer(self, *calls: dict[str, Any], tool: str = "peer__send") -> NextStep:
         """The model's answer: one tool call for each of these arguments."""
+        return await self.call(*[(tool, arguments) for arguments in calls])
+
+    async def call(self, *calls: tuple[str, dict[str, Any]]) -> NextStep:
+        """The model's answer: calls of these tools."""
         assert self.next is not None
         assert self.next.kind == "think"
         step = self.next.step
         response = ModelResponse(
-            [ToolCallPart(tool, args, f"call-{step}-{n}") for n, args in enumerate(calls)]
+            [ToolCallPart(tool, args, f"call-{step}-{n}") for n, (tool, args) in enumerate(calls)]
         )
         row_id = ids.from_wire("task", self.task_id)
         assert row_id is not None

@@ -105,13 +105,20 @@ async def check_connected(tx: AccountReader, review: Review, named: Sequence[str
         raise ServersDisconnected(sorted(missing))
 
 
-async def check_second_person(tx: AccountReader, found: TaskReviews, named: Sequence[str]) -> None:
-    """Refuses the approval of what the caller shaped, if the review needs a second person."""
+async def check_second_person(
+    tx: AccountReader, found: TaskReviews, named: Sequence[str], by: Actor
+) -> None:
+    """Refuses the approval of what the caller shaped, if the review needs a second person.
+
+    What the caller has approved already may be approved again. An answer that was given with it
+    shapes only what comes later, and the first response may be lost.
+    """
     if found.second_person is None:
         return
     review = found.reviews[0]
     pending = [item for item in review.items if item["decision"] is None]
     items = [item for item in review.items if item["id"] in named] or pending or review.items
+    items = [item for item in items if item["decidedBy"] != by]
     how = found.second_person.why_not(review, items, found.definitions)
     if how:
         REFUSED.inc()

@@ -139,7 +139,7 @@ class Reviews:
             asked = review_checks.for_people(reviews)
             if review_checks.was_approved(before, asked, body):
                 asked_about = replace(found, reviews=asked)
-                await review_checks.check_second_person(tx, asked_about, named)
+                await review_checks.check_second_person(tx, asked_about, named, by)
                 await review_checks.add_answer(tx, before, asked[0], by, "approved", named)
                 return found
             review_checks.check_shown(found, body.review)
@@ -163,7 +163,7 @@ class Reviews:
             if found.second_person is not None:
                 await review_checks.add_edit(tx, before, reviews[0], by, body)
                 return await self._replace_edited(tx, before, reviews[0], edited)
-        await review_checks.check_second_person(tx, found, named)
+        await review_checks.check_second_person(tx, found, named, by)
         review_checks.check_accepted(found, named)
         await self._record_answers(tx, before, reviews[0], items)
         await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
