@@ -1,7 +1,9 @@
 """In a company, only those are told who can act on it, as of the moment of sending."""
 
 import asyncio
+from pathlib import Path
 
+from rota.agents.sync import sync
 from rota.notifications import queries
 from tests.companies.world import Company, busy_company
 from tests.notifications.world import (
@@ -14,8 +16,10 @@ from tests.notifications.world import (
     text_of,
     waiting,
 )
-from tests.policies.world import Office, Seat
+from tests.policies.world import Office, OfficeRun, Seat, approve, review_of
 from tests.service import Person
+
+CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
 
 
 async def told(desk: Desk, *people: Person) -> list[bool]:
@@ -65,6 +69,22 @@ async def test_who_can_no_longer_approve_is_not_told(desk: Desk) -> None:
     await waiting(office.owner)
     assert (await office.company.change(approver, approver=False)).status_code == 200
     assert await told(desk, approver) == [False]
+
+
+async def test_who_removes_an_approver_is_told_what_waits_again(desk: Desk) -> None:
+    await sync(desk.service.database_url, CATALOG)
+    office = await Office.open(desk.service, approvers=1)
+    [leaver] = office.approvers
+    run = OfficeRun(desk.service, desk.parts, office)
+    await run.connect()
+    task = await run.start(office.owner)
+    await run.answer({"text": "one"}, {"text": "another"})
+    first = (await review_of(leaver, task))["items"][0]["id"]
+    assert (await approve(leaver, task, decisions=[{"id": first}])).status_code == 200
+    await subscribe(office.owner)
+    # The owner is the only one left, and has not seen the new review.
+    assert (await office.company.remove(leaver)).status_code == 200
+    assert await told(desk, office.owner) == [True]
 
 
 async def test_removed_members_get_nothing(desk: Desk) -> None:

@@ -25,18 +25,25 @@ class Notice:
     kind: Kind
     # The task, the webhook or the account.
     subject: UUID
-    # The user who caused it in a session. What a program does with a key of the user is news.
+    # The user who caused it in a session, and so knows it. What a program does with a key of the
+    # user is news.
     caused_by: UUID | None
     # The only user to tell. None: all who want to be told.
     only_for: UUID | None
 
 
 async def put(
-    tx: AccountTransaction, kind: Kind, subject: UUID, *, only_for: UUID | None = None
+    tx: AccountTransaction,
+    kind: Kind,
+    subject: UUID,
+    *,
+    only_for: UUID | None = None,
+    is_side_effect: bool = False,
 ) -> None:
+    """Stores a notice. A side effect is news also for the user whose request caused it."""
     who = audit.actor()
     in_session = who.kind == "user" and (who.via or "").startswith("sess_")
-    caused_by = who.user_id if in_session else None
+    caused_by = who.user_id if in_session and not is_side_effect else None
     add = "SELECT add_notice($1, $2, $3, $4)"
     if await tx.fetchval(add, kind, subject, caused_by, only_for):
         tx.wakes |= {LANE}

@@ -66,16 +66,26 @@ async def replace_review(
     subject: Mapping[str, Any],
     items: Sequence[ReviewItem] = (),
     reason: str = "The task was changed.",
+    *,
+    is_side_effect: bool = False,
 ) -> None:
     """Opens a new review in place of the pending one, because what it was about has changed.
 
-    The task has waited since the first one, and expires with it.
+    The task has waited since the first one, and expires with it. `is_side_effect` if the request is
+    not about the task, so that whoever sent it is told too.
     """
     pending = (await review_queries.pending(tx, [task.id]))[task.id]
     await close_review(tx, task, "cancelled", reason)
     waits = (pending.requested_at, pending.expires_at)
     await _open_review(
-        tx, task, pending.gate, waits, subject, items, second_person=pending.second_person
+        tx,
+        task,
+        pending.gate,
+        waits,
+        subject,
+        items,
+        second_person=pending.second_person,
+        is_side_effect=is_side_effect,
     )
 
 
@@ -88,6 +98,7 @@ async def _open_review(
     items: Sequence[ReviewItem] = (),
     *,
     second_person: bool = False,
+    is_side_effect: bool = False,
 ) -> None:
     number = await review_queries.next_number(tx, task.id)
     policy = await accounts.policy(tx)
@@ -111,7 +122,7 @@ async def _open_review(
         second_person=policy.second_person or second_person,
     )
     await review_queries.insert(tx, task.id, review)
-    await notices.put(tx, "approval_waiting", task.id)
+    await notices.put(tx, "approval_waiting", task.id, is_side_effect=is_side_effect)
 
 
 async def close_review(

@@ -30,7 +30,7 @@ async def withdraw_approvals(tx: AccountTransaction) -> None:
         # A new one, because an item without the edits of the user is not what people saw.
         task = await queries.get(tx, task_id)
         subject = review_items.subject(review, items)
-        await gates.replace_review(tx, task, subject, items, _REASON)
+        await gates.replace_review(tx, task, subject, items, _REASON, is_side_effect=True)
         data = transitions.event_data(tx, task.status, task.status)
         # The transaction can be that of the user who leaves, also if somebody else removes them.
         await journal.append(tx, "task.updated", data | {"by": None, "fields": ["review"]}, task.id)
