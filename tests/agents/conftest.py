@@ -11,6 +11,7 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.platform.pool import Transaction
+from tests.agents.catalogs import connected
 from tests.service import Person, Service, prepared_settings
 
 Folder = Callable[..., Path]
@@ -82,6 +83,14 @@ async def sync_url(stack: Stack) -> str:
     """A database for the tests of sync. They do not clean it up."""
     settings = await prepared_settings(stack, "a", "agents_sync")
     return settings.database_url.get_secret_value()
+
+
+@pytest.fixture
+async def url(sync_url: str) -> str:
+    """The database, with an empty catalog."""
+    async with connected(sync_url) as connection:
+        await connection.execute("DELETE FROM agents; DELETE FROM agent_versions")
+    return sync_url
 
 
 async def person_of(service: Service, tier: str) -> Person:

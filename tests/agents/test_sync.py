@@ -3,53 +3,21 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
-from typer.testing import CliRunner, Result
 
 from rota.agents import queries
 from rota.agents.files import CatalogInvalid, catalog_folder
 from rota.agents.model import Approval
 from rota.agents.sync import Change, Report, UnconfirmedRetirement, sync
-from rota.cli import cli
 from rota.dev.stack import Stack
-from rota.platform.db import use_json
 from rota.platform.roles import APPLICATION_ROLE
+from tests.agents.catalogs import connected, current, names, run_sync
 from tests.agents.conftest import Folder, agent_text
 from tests.service import Service
-
-
-@asynccontextmanager
-async def connected(url: str, **options: Any) -> AsyncIterator[Any]:
-    connection = await asyncpg.connect(url, **options)
-    try:
-        await use_json(connection)
-        yield connection
-    finally:
-        await connection.close()
-
-
-@pytest.fixture
-async def url(sync_url: str) -> str:
-    """The database, with an empty catalog."""
-    async with connected(sync_url) as connection:
-        await connection.execute("DELETE FROM agents; DELETE FROM agent_versions")
-    return sync_url
-
-
-async def current(url: str) -> dict[str, int]:
-    async with connected(url) as connection:
-        rows = await connection.fetch("SELECT name, version FROM current_agents")
-        return {row["name"]: row["version"] for row in rows}
-
-
-def names(changes: tuple[Change, ...]) -> list[tuple[str, int]]:
-    return [(change.name, change.version) for change in changes]
 
 
 async def test_each_agent_is_added_changed_unchanged_or_retired(url: str, folder: Folder) -> None:
@@ -212,25 +180,19 @@ async def test_the_service_itself_can_only_read_the_catalog(url: str, folder: Fo
                 await connection.execute(statement)
 
 
-async def run(url: str, *arguments: str, typed: str | None = None) -> Result:
-    """Runs the command in a thread, because it starts its own event loop."""
-    environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
-    command = ["admin", "agents", "sync", *arguments]
-    return await asyncio.to_thread(CliRunner().invoke, cli, command, input=typed, env=environment)
-
-
 async def test_the_command_prints_the_outcome_for_each_agent(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
     root = folder(one=agent_text("one"), two=agent_text("two", tier=1), ten=agent_text("ten"))
-    dry = await run(url, str(root), "--dry-run")
-    planned = json.loads((await run(url, str(root), "--dry-run", "--json")).stdout)
+    dry = await run_sync(url, str(root), "--dry-run")
+    planned = json.loads((await run_sync(url, str(root), "--dry-run", "--json")).stdout)
     assert {outcome: [each["name"] for each in planned[outcome]] for outcome in planned} == {
         "added": ["ten"],
         "changed": ["two"],
         "unchanged": ["one"],
         "retired": ["six"],
+        "warnings": [],
     }
-    done = await run(url, str(root), "--yes")
+    done = await run_sync(url, str(root), "--yes")
     assert (dry.exit_code, done.exit_code) == (0, 0)
     assert "This was a dry run" in dry.output
     assert "This was a dry run" not in done.output
@@ -250,46 +212,25 @@ async def test_agents_without_a_file_are_retired_only_if_somebody_says_so(
 ) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
     root = folder(one=agent_text("one", tier=2), six=agent_text("six"))
-    refused = await run(url, str(root))
+    refused = await run_sync(url, str(root))
     assert refused.exit_code == 1
     assert "retired" in refused.output
     assert "this would retire 1 agent without a file. Use --yes" in refused.stderr
     assert await current(url) == {"one": 1, "two": 1}
-    kept = await run(url, str(root), "--add-only")
+    kept = await run_sync(url, str(root), "--add-only")
     assert kept.exit_code == 0, kept.output
     assert await current(url) == {"one": 2, "two": 1, "six": 1}
     # At a terminal, it asks.
     monkeypatch.setattr("rota.agents.commands._is_terminal", lambda: True)
-    declined = await run(url, str(root), typed="n\n")
+    declined = await run_sync(url, str(root), typed="n\n")
     assert declined.exit_code == 1
     assert "Retire 1 agent without a file?" in declined.output
     assert await current(url) == {"one": 2, "two": 1, "six": 1}
-    agreed = await run(url, str(root), typed="y\n")
+    agreed = await run_sync(url, str(root), typed="y\n")
     assert agreed.exit_code == 0, agreed.output
     assert await current(url) == {"one": 2, "six": 1}
     # Without a retirement, there is no question.
-    assert (await run(url, str(root))).exit_code == 0
-
-
-async def test_a_file_cannot_use_a_name_or_an_alias_of_an_agent_that_stays(
-    url: str, folder: Folder
-) -> None:
-    await sync(url, folder(one=agent_text("one", aliases="uno"), two=agent_text("two")))
-    root = folder(six=agent_text("six", aliases="sei, two"), uno=agent_text("uno"))
-    with pytest.raises(CatalogInvalid) as refused:
-        await sync(url, root, add_only=True)
-    assert [str(problem) for problem in refused.value.problems] == [
-        f"{root}/six.md:8: `two` is already used by the agent two, which is in the catalog without "
-        "a file; choose another",
-        f"{root}/uno.md:2: `uno` is already used by the agent one, which is in the catalog without "
-        "a file; choose another",
-    ]
-    assert await current(url) == {"one": 1, "two": 1}
-    # Agents that are retired give their names up, and those with a file have those of the file.
-    report = await sync(url, folder(uno=agent_text("uno")))
-    assert names(report.retired) == [("one", 1), ("two", 1)]
-    root = folder(six=agent_text("six", aliases="one"), uno=agent_text("uno", aliases="two"))
-    assert names((await sync(url, root, add_only=True)).added) == [("six", 1)]
+    assert (await run_sync(url, str(root))).exit_code == 0
 
 
 async def test_an_agent_that_came_after_the_question_is_not_retired(
@@ -306,7 +247,7 @@ async def test_an_agent_that_came_after_the_question_is_not_retired(
 
 async def test_the_command_lists_every_problem_and_fails(url: str, folder: Folder) -> None:
     root = folder(one=agent_text("one", tier=0), two=agent_text("two", required="FREE"))
-    result = await run(url, str(root))
+    result = await run_sync(url, str(root))
     assert result.exit_code == 1
     lines = result.stderr.splitlines()
     assert lines[0].startswith(f"{root}/one.md:6: `tier` is 0; it must be ")
@@ -316,7 +257,7 @@ async def test_the_command_lists_every_problem_and_fails(url: str, folder: Folde
 
 
 async def test_the_command_without_a_folder_syncs_the_shipped_catalog(url: str) -> None:
-    result = await run(url)
+    result = await run_sync(url)
     assert result.exit_code == 0, result.output
     assert len(await current(url)) == len(list(catalog_folder().rglob("*.md")))
 
@@ -328,14 +269,14 @@ async def test_the_command_reports_a_database_that_is_not_migrated(
     async with connected(stack.endpoints.database_url) as connection:
         await connection.execute("DROP DATABASE IF EXISTS agents_bare")
         await connection.execute("CREATE DATABASE agents_bare")
-    result = await run(f"{base}/agents_bare", str(folder(one=agent_text("one"))))
+    result = await run_sync(f"{base}/agents_bare", str(folder(one=agent_text("one"))))
     assert result.exit_code == 1
     assert "rota admin migrate" in result.stderr
 
 
 async def test_the_command_reports_a_database_that_is_down(folder: Folder) -> None:
     root = folder(one=agent_text("one"))
-    result = await run("postgresql://rota@127.0.0.1:1/rota", str(root))
+    result = await run_sync("postgresql://rota@127.0.0.1:1/rota", str(root))
     assert result.exit_code == 1
     assert "Cannot use the database" in result.stderr
     assert os.environ.get("ROTA_DATABASE_URL") != "postgresql://rota@127.0.0.1:1/rota"

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rota.agents.files import CatalogInvalid, catalog_folder
+from rota.agents.files import CatalogInvalid
 from rota.agents.sync import Change, Report, UnconfirmedRetirement, checked, sync
 
 
@@ -37,25 +37,24 @@ def sync_command(
 ) -> None:
     """Shows what a sync changes, asks before it retires agents, and syncs. Exits with 1 if a file
     is invalid or nobody confirmed a retirement."""
-    agents = folder or catalog_folder()
     if yes or dry_run:
-        report = _sync(database_url, agents, dry_run=dry_run, add_only=add_only)
+        report = _sync(database_url, folder, dry_run=dry_run, add_only=add_only)
         _print(report, as_json)
         if dry_run and not as_json:
             typer.echo("This was a dry run. Nothing was changed.")
         return
-    planned = _sync(database_url, agents, dry_run=True, add_only=add_only)
+    planned = _sync(database_url, folder, dry_run=True, add_only=add_only)
     _print(planned, as_json)
     if planned.retired:
         _confirm(len(planned.retired))
     # Another sync can have changed the catalog meanwhile.
     confirmed = [change.name for change in planned.retired]
-    _sync(database_url, agents, add_only=add_only, may_retire=confirmed)
+    _sync(database_url, folder, add_only=add_only, may_retire=confirmed)
 
 
 def _sync(
     database_url: str,
-    folder: Path,
+    folder: Path | None,
     *,
     dry_run: bool = False,
     add_only: bool = False,
@@ -100,6 +99,8 @@ def _fail(message: str) -> NoReturn:
 
 
 def _print(report: Report, as_json: bool) -> None:
+    for warning in report.warnings:
+        typer.echo(f"Warning: {warning}.", err=True)
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2, ensure_ascii=False))
     else:

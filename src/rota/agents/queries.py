@@ -143,9 +143,12 @@ async def page(
 
 
 async def named(connection: ReadConnection, name: str) -> Agent | None:
-    """By name or alias. `sync` makes sure that each name and alias is unique."""
+    """By name, or else by alias. Earlier versions could store a name or an alias twice."""
     row = await connection.fetchrow(
-        f"SELECT {_AGENT} FROM current_agents WHERE name = $1 OR $1 = ANY (aliases)",  # noqa: S608
+        f"""
+        SELECT {_AGENT} FROM current_agents WHERE name = $1 OR $1 = ANY (aliases)
+        ORDER BY name = $1 DESC, name LIMIT 1
+        """,  # noqa: S608
         name,
     )
     return _agent(row) if row else None

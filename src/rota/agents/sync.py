@@ -1,15 +1,21 @@
 """Syncs the catalog in the database with a folder of agent files, in one transaction."""
 
 import asyncio
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
 import orjson
 
 from rota.agents import queries
-from rota.agents.files import AgentFile, CatalogInvalid, name_conflicts, read_files
+from rota.agents.files import (
+    AgentFile,
+    CatalogInvalid,
+    catalog_folder,
+    name_conflicts,
+    read_files,
+)
 from rota.agents.model import Definition
 from rota.agents.output_schemas import check_catalog
 from rota.agents.queries import Known
@@ -30,6 +36,8 @@ class Report:
     changed: tuple[Change, ...]
     unchanged: tuple[Change, ...]
     retired: tuple[Change, ...]
+    # What was left out of the catalog that comes with Rota, and why.
+    warnings: tuple[str, ...] = ()
 
     def names(self) -> dict[str, list[str]]:
         """The agents that a sync changed."""
@@ -46,26 +54,32 @@ class UnconfirmedRetirement(Exception):
 
 async def sync(
     database_url: str,
-    folder: Path,
+    folder: Path | None,
     *,
     dry_run: bool = False,
     add_only: bool = False,
     may_retire: Collection[str] | None = None,
 ) -> Report:
-    """Syncs the catalog with the folder.
+    """Syncs the catalog with the folder, or with the catalog that comes with Rota.
 
     The URL must be the owner's, because the service's role can only read the catalog. If any file
     is invalid, raises CatalogInvalid and changes nothing. With `add_only`, agents without a file
-    stay, and no file can use their names and aliases. With `may_retire`, no others are retired:
-    UnconfirmedRetirement, and nothing changes.
+    stay, and no file that is added or changed can use their names and aliases; Rota's own files
+    are loaded without them. With `may_retire`, no others are retired: UnconfirmedRetirement, and
+    nothing changes.
     """
-    files = await checked(folder)
+    files = await checked(folder or catalog_folder())
     async with (
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
     ):
         report = await _apply(
-            connection, files, dry_run=dry_run, add_only=add_only, may_retire=may_retire
+            connection,
+            files,
+            is_shipped=folder is None,
+            dry_run=dry_run,
+            add_only=add_only,
+            may_retire=may_retire,
         )
         if not dry_run:
             await record(connection, "agents.synced", report.names())
@@ -83,6 +97,7 @@ async def _apply(
     connection: WriteConnection,
     files: list[AgentFile],
     *,
+    is_shipped: bool,
     dry_run: bool,
     add_only: bool,
     may_retire: Collection[str] | None,
@@ -90,6 +105,10 @@ async def _apply(
     if not dry_run:
         await queries.lock(connection)
     known = await queries.known(connection)
+    used = _names_that_stay(files, known) if add_only else {}
+    warnings: list[str] = []
+    if is_shipped:
+        files, warnings = _without_used_names(files, used, known)
     added: list[Change] = []
     changed: list[Change] = []
     unchanged: list[Change] = []
@@ -114,25 +133,63 @@ async def _apply(
     ]
     retired = [] if add_only else others
     if add_only:
-        _check_names(files, others, known)
         current += others
+    if not is_shipped:
+        new = {change.name for change in (*added, *changed)}
+        _check_names([file for file in files if file.definition.name in new], used)
     if may_retire is not None and not {change.name for change in retired} <= {*may_retire}:
         raise UnconfirmedRetirement
     if not dry_run:
         await queries.add_versions(connection, versions)
         await queries.publish(connection, [(change.name, change.version) for change in current])
-    return Report(_sorted(added), _sorted(changed), _sorted(unchanged), tuple(retired))
+    return Report(
+        _sorted(added), _sorted(changed), _sorted(unchanged), tuple(retired), tuple(warnings)
+    )
 
 
-def _check_names(files: list[AgentFile], kept: list[Change], known: dict[str, Known]) -> None:
-    """Raises if a file uses a name or an alias of an agent that stays without a file."""
-    used = {
-        name: f"the agent {change.name}, which is in the catalog without a file"
-        for change in kept
-        for name in (change.name, *known[change.name].aliases)
+def _names_that_stay(files: list[AgentFile], known: Mapping[str, Known]) -> dict[str, str]:
+    """The names and aliases of agents without a file, and whose they are."""
+    with_file = {file.definition.name for file in files}
+    return {
+        used: f"the agent {name}, which is in the catalog without a file"
+        for name, agent in sorted(known.items())
+        if name not in with_file and not agent.retired
+        for used in (*agent.aliases, name)
     }
+
+
+def _check_names(files: list[AgentFile], used: Mapping[str, str]) -> None:
+    """Raises if a file uses a name or an alias of an agent that stays without a file."""
     if problems := sorted(name_conflicts(files, used)):
         raise CatalogInvalid(problems)
+
+
+def _without_used_names(
+    files: list[AgentFile], used: Mapping[str, str], known: Mapping[str, Known]
+) -> tuple[list[AgentFile], list[str]]:
+    """The files without names and aliases that other agents use, and a warning for each.
+
+    Every upgrade loads Rota's own files. The agents of the operator must not stop it.
+    """
+    kept: list[AgentFile] = []
+    warnings: list[str] = []
+    for file in files:
+        agent = file.definition
+        before = known.get(agent.name)
+        # An agent that is in the catalog already keeps its name, also if it is an alias of another.
+        if agent.name in used and (before is None or before.retired):
+            warnings.append(
+                f"the agent {agent.name} was left out: its name is an alias of {used[agent.name]}"
+            )
+            continue
+        warnings += [
+            f"the agent {agent.name} has no alias `{alias}`: it is used by {used[alias]}"
+            for alias in agent.aliases
+            if alias in used
+        ]
+        aliases = tuple(alias for alias in agent.aliases if alias not in used)
+        kept.append(replace(file, definition=replace(agent, aliases=aliases)))
+    return kept, warnings
 
 
 def _next_version(before: Known | None, content_hash: bytes) -> int:

@@ -60,7 +60,8 @@ def check(
 ) -> None:
     """Check agent files without a database, for example in CI.
 
-    The command prints every problem, and exits with 1 if there is one.
+    The command prints every problem, and exits with 1 if there is one. It does not know the names
+    of agents that are only in the database.
 
     Example: rota admin agents check agents/
     """
