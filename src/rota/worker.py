@@ -238,6 +238,7 @@ def run_parts(parts: Composition, sources: Sequence[ToolSource] = ()) -> RunPart
         loop,
         Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
         parts.live_texts,
+        parts.allowance_of,
     )
     tool_caller = ToolCaller(context, toolbox, loop, Delegation(parts.task_creation))
     return RunParts(context, loop, model_caller, tool_caller)

@@ -183,14 +183,13 @@ class Books:
         hold.drawn += allowance + topup
 
     def detach(self, hold: Hold, needed: int) -> bool:
+        self.refresh()
         if not hold.open or hold.parent is None:
             return False
-        over = self.period_ends_at is not None and self.period_ends_at <= self.now
-        current = self.allowance_plan == self.plan and not over
         tree = [hold, *_open_below(hold)]
         # A hold and those below it contain the allowance of one month only.
         fits = hold.period == self.period or not any(each.allowance for each in tree)
-        usable = self.allowance if current and fits else 0
+        usable = self.allowance if fits else 0
         due = hold.budget - hold.drawn
         if usable + self.usable_topup < min(needed, due):
             return False

@@ -11,7 +11,7 @@ from rota.platform.db import Database
 from rota.runs.call_budget import CallBudgets, ModelCallInput
 from rota.runs.run_context import FencedOut, RunContext
 from rota.tasks import queries as tasks
-from tests.credits.world import CENT, new_account, start_run
+from tests.credits.world import ALLOWANCE_OF, CENT, new_account, start_run
 from tests.load.statements import external_task
 
 
@@ -41,7 +41,7 @@ async def test_a_request_that_is_sent_again_draws_only_what_is_still_missing(
     books: Database,
 ) -> None:
     start = await start_subtask(books)
-    budgets = CallBudgets(RunContext(books))
+    budgets = CallBudgets(RunContext(books), ALLOWANCE_OF)
     assert await budgets._draw(start, 10 * CENT) == 10 * CENT
     # The provider refused the request, so a shorter one is sent.
     assert await budgets._draw(start, 8 * CENT) == 10 * CENT
@@ -70,5 +70,5 @@ async def test_a_run_that_was_lost_draws_nothing(
         )
         tx.record("test.changed", {})
     with pytest.raises(FencedOut):
-        await CallBudgets(RunContext(books))._draw(start, 10 * CENT)
+        await CallBudgets(RunContext(books), ALLOWANCE_OF)._draw(start, 10 * CENT)
     assert await held(books, start) == 0

@@ -23,7 +23,7 @@ async def start_subtask(
 ) -> RunId:
     run_id = RunId(ids.new_uuid(), 1)
     assert await holds.hold_under(tx, run_id, parent, budget_micros)
-    await holds.draw(tx, run_id, drawn_micros)
+    await holds.draw(tx, run_id, drawn_micros, ALLOWANCE_OF)
     return run_id
 
 
@@ -76,7 +76,7 @@ async def test_a_subtask_draws_through_its_parents_up_to_its_own_budget(
         middle = await start_subtask(tx, top, 40 * CENT, 0)
         lowest = await start_subtask(tx, middle, 30 * CENT, 25 * CENT)
         assert await holds.left(tx, lowest) == 25 * CENT
-        await holds.draw(tx, lowest, 25 * CENT)
+        await holds.draw(tx, lowest, 25 * CENT, ALLOWANCE_OF)
         assert await holds.left(tx, lowest) == 30 * CENT
         assert await holds.left(tx, middle) == 0
         assert await holds.left(tx, top) == 20 * CENT
@@ -96,12 +96,12 @@ async def test_the_account_pays_for_a_subtask_after_its_parents_hold_is_closed(
         await holds.release(tx, top)
         assert not await holds.has_open_parent(tx, middle)
         # The money for the lowest comes through the middle, which takes the rest of its budget.
-        await holds.draw(tx, lowest, 25 * CENT)
+        await holds.draw(tx, lowest, 25 * CENT, ALLOWANCE_OF)
         assert await holds.left(tx, lowest) == 25 * CENT
         assert await holds.left(tx, middle) == 15 * CENT
         assert await balance_of(tx, "topup", "held_topup") == [60 * CENT, 40 * CENT]
         # It has had its whole budget, so it gets no more.
-        await holds.draw(tx, middle, CENT)
+        await holds.draw(tx, middle, CENT, ALLOWANCE_OF)
         assert await holds.left(tx, middle) == 15 * CENT
         await holds.release(tx, lowest)
         await holds.release(tx, middle)
@@ -115,10 +115,10 @@ async def test_a_subtask_is_detached_only_if_the_balance_covers_what_it_needs(
     async with books.write(account_id) as tx:
         top = await start_run(tx, 95 * CENT)
         subtask = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
-        assert not await holds.detach(tx, subtask, 6 * CENT)
+        assert not await holds.detach(tx, subtask, 6 * CENT, ALLOWANCE_OF)
         assert await holds.has_open_parent(tx, subtask)
         # It gets what there is, up to its budget.
-        assert await holds.detach(tx, subtask, 4 * CENT)
+        assert await holds.detach(tx, subtask, 4 * CENT, ALLOWANCE_OF)
         assert not await holds.has_open_parent(tx, subtask)
         assert await holds.left(tx, subtask) == 15 * CENT
         await holds.release(tx, subtask)
@@ -129,7 +129,7 @@ async def test_a_subtask_is_detached_only_if_the_balance_covers_what_it_needs(
         other = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
         await spend(tx, top, 1, 75 * CENT)
         await holds.release(tx, top)
-        await holds.draw(tx, other, CENT)
+        await holds.draw(tx, other, CENT, ALLOWANCE_OF)
         assert await holds.left(tx, other) == 10 * CENT
 
 
@@ -141,7 +141,7 @@ async def test_a_subtask_is_detached_if_the_balance_covers_the_rest_of_its_budge
         top = await start_run(tx, 95 * CENT)
         # The call could cost more than the budget, so the account pays only the rest of it.
         subtask = await start_subtask(tx, top, 14 * CENT, 10 * CENT)
-        assert await holds.detach(tx, subtask, 50 * CENT)
+        assert await holds.detach(tx, subtask, 50 * CENT, ALLOWANCE_OF)
         assert await holds.left(tx, subtask) == 14 * CENT
         assert await balance_of(tx, "topup", "held_topup") == [CENT, 99 * CENT]
 
@@ -155,7 +155,7 @@ async def test_a_detached_hold_does_not_mix_the_allowances_of_two_months(
         subtask = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
         await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
         await holds.release(tx, top)
-        await holds.draw(tx, subtask, CENT)
+        await holds.draw(tx, subtask, CENT, ALLOWANCE_OF)
         row = await tx.fetchrow(
             "SELECT allowance, topup FROM holds WHERE account_id = $1 AND task_id = $2",
             account_id,
@@ -169,16 +169,20 @@ async def test_a_detached_hold_does_not_mix_the_allowances_of_two_months(
     assert {problem.description for problem in found} == {"a run has no open hold"}
 
 
-async def test_a_subtask_without_allowance_uses_that_of_a_later_month(books: Database) -> None:
+async def test_a_subtask_without_allowance_uses_that_of_a_later_month(
+    books: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account_id = await new_account(books, "standard", topup_cents=100)
     async with books.write(account_id) as tx:
         top = await start_run(tx, 50 * CENT)
         middle = await start_subtask(tx, top, 40 * CENT, 0)
         lowest = await start_subtask(tx, middle, 30 * CENT, 0)
-        await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
         await holds.release(tx, top)
+        # Nothing else starts the later month.
+        later = clock.now() + timedelta(days=32)
+        monkeypatch.setattr(clock, "now", lambda: later)
         # The money for the lowest comes through the middle.
-        await holds.draw(tx, lowest, 10 * CENT)
+        await holds.draw(tx, lowest, 10 * CENT, ALLOWANCE_OF)
         assert await balance_of(tx, "allowance", "topup") == [1_460 * CENT, 100 * CENT]
         await spend(tx, lowest, 1, 10 * CENT)
         await holds.release(tx, lowest)

@@ -149,14 +149,15 @@ class Ledger(RuleBasedStateMachine):
         children = [pair for pair in self.holds if pair[1].parent]
         run_id, hold = children[at % len(children)]
         self.books.draw(hold, amount)
-        self.do(holds.draw(self.tx, run_id, amount))
+        self.do(holds.draw(self.tx, run_id, amount, self.monthly_allowance))
 
     @precondition(lambda self: self.holds)
     @rule(at=st.integers(-3, -1) | number, needed=amounts)
     def detach(self, at: int, needed: int) -> None:
         run_id, hold = self.pick(at)
         expected = self.books.detach(hold, needed)
-        assert expected == self.do(holds.detach(self.tx, run_id, needed))
+        detached = self.do(holds.detach(self.tx, run_id, needed, self.monthly_allowance))
+        assert detached == expected
 
     def pay(self, run_id: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1

@@ -19,7 +19,7 @@ from rota.credits.verify import problems
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
 from rota.platform.db import Database
-from tests.credits.world import CENT, Shop, end_run, payment, spend, start_run
+from tests.credits.world import ALLOWANCE_OF, CENT, Shop, end_run, payment, spend, start_run
 from tests.service import Person, Service
 from tests.tasks.world import create, newcomer, newcomers, patch
 
@@ -87,7 +87,7 @@ async def test_every_kind_of_movement_shows_the_balance_after_it(shop: Shop) -> 
         parent = await start_run(tx, 10 * CENT)
         child = RunId(ids.new_uuid(), 1)
         assert await holds.hold_under(tx, child, parent, 20 * CENT)
-        assert await holds.detach(tx, child, 15 * CENT)
+        assert await holds.detach(tx, child, 15 * CENT, ALLOWANCE_OF)
         await holds.release(tx, child)
         await end_run(tx, parent)
         await end_run(tx, run)
@@ -274,7 +274,7 @@ async def test_a_detached_subtask_can_make_the_balance_low(bank: Service, db: Da
         parent = await start_run(tx, 10 * CENT)
         child = RunId(ids.new_uuid(), 1)
         assert await holds.hold_under(tx, child, parent, 30 * CENT)
-        assert await holds.detach(tx, child, 20 * CENT)
+        assert await holds.detach(tx, child, 20 * CENT, ALLOWANCE_OF)
     low = {"availableCents": 60, "alertBelowCents": 80}
     assert await events_of(bank, person.user_id, "credits.low") == [low]
 

@@ -13,7 +13,7 @@ from rota.cli import cli
 from rota.credits import holds, ledger, model, verify
 from rota.platform import ids
 from rota.platform.db import NO_USER, AccountReader
-from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
+from tests.credits.world import ALLOWANCE_OF, CENT, Shop, end_run, new_account, spend, start_run
 
 
 @dataclass
@@ -45,7 +45,7 @@ async def consistent(shop: Shop) -> AsyncIterator[ConsistentAccount]:
             child.task_id,
             running.task_id,
         )
-        await holds.draw(tx, child, 70)
+        await holds.draw(tx, child, 70, ALLOWANCE_OF)
         for kind in get_args(model.Return):
             for total in (300, 100):
                 await ledger.set_returned(tx, kind, total, "pi_first")

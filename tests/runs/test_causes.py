@@ -177,6 +177,7 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
     await db.open()
     try:
         context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
+        parts = Composition(runner.service.settings)
         failing = Failing(context, loop)
         model_caller = ModelCaller(
             context,
@@ -186,9 +187,9 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
             loop,
             Bounds(1, timedelta(hours=1)),
             LiveTexts(Redis()),
+            parts.allowance_of,
         )
-        delegation = Delegation(Composition(runner.service.settings).task_creation)
-        tool_caller = ToolCaller(context, Toolbox(), loop, delegation)
+        tool_caller = ToolCaller(context, Toolbox(), loop, Delegation(parts.task_creation))
         activities = Activities(RunParts(context, loop, model_caller, tool_caller))
         run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
         assert await failing.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep("wait")

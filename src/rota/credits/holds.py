@@ -105,10 +105,12 @@ async def hold_under(
     return bool(opened)
 
 
-async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> None:
+async def draw(
+    tx: AccountTransaction, run_id: RunId, amount_micros: int, allowance_of: AllowanceOf
+) -> None:
     """Moves up to this amount from the parent's hold, which draws from its own parent first.
 
-    If the parent's hold is closed, the account pays from now on.
+    If the parent's hold is closed, the account pays from now on. The account must be locked.
     """
     row = await tx.fetchrow(
         """
@@ -127,11 +129,11 @@ async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> Non
     if row is None or row["due"] <= 0:
         return
     if not row["open"]:
-        await detach(tx, run_id, 0)
+        await detach(tx, run_id, 0, allowance_of)
         return
     parent = RunId(row["task_id"], row["run"])
     if row["rest"] < row["due"]:
-        await draw(tx, parent, row["due"] - row["rest"])
+        await draw(tx, parent, row["due"] - row["rest"], allowance_of)
     await tx.execute(
         """
         WITH p AS (
@@ -172,13 +174,17 @@ async def has_open_parent(tx: AccountReader, run_id: RunId) -> bool:
     return bool(found)
 
 
-async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> bool:
+async def detach(
+    tx: AccountTransaction, run_id: RunId, needed_micros: int, allowance_of: AllowanceOf
+) -> bool:
     """Makes the account pay for a subtask from now on, up to the rest of the subtask's budget.
 
-    Returns False, and changes nothing, if the balance covers neither what is needed nor that rest.
+    Returns False, and takes nothing, if the balance covers neither what is needed nor that rest.
     A hold and those below it contain the allowance of one month only. So in a later month they get
-    only top-up money, unless they contain no allowance.
+    only top-up money, unless they contain no allowance. The account must be locked.
     """
+    now = clock.now()
+    await refresh(tx, allowance_of, now)
     crossed = await tx.fetchval(
         f"""
         WITH RECURSIVE tree AS (
@@ -191,20 +197,14 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
         ), source AS (
             SELECT h.budget - h.drawn AS due, b.usable AS topup,
                    b.allowance + b.topup AS available,
-                   CASE WHEN month.fits THEN b.allowance ELSE 0 END AS allowance, b.period
+                   CASE WHEN b.period = h.period OR (SELECT sum(allowance) FROM tree) = 0
+                        THEN b.allowance ELSE 0 END AS allowance, b.period
             FROM (
                 SELECT *, {USABLE_TOPUP} AS usable FROM balances
                 WHERE account_id = $1 FOR NO KEY UPDATE
             ) b
-            JOIN accounts a ON a.id = b.account_id
             JOIN holds h ON h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
                         AND h.parent_task_id IS NOT NULL
-            CROSS JOIN LATERAL (
-                SELECT (b.period = h.period OR (SELECT sum(allowance) FROM tree) = 0)
-                    AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
-                    -- Without an anchor, the month goes on until the next one is paid.
-                    AND (b.period_ends_at > $5 OR b.period_anchor IS NULL) AS fits
-            ) month
         ), taken AS (
             SELECT least(allowance, due) AS allowance,
                    least(topup, due - least(allowance, due)) AS topup, available, period
@@ -240,7 +240,7 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
         run_id.task_id,
         run_id.run,
         needed_micros,
-        clock.now(),
+        now,
         new_uuid(),
         f"hold/{run_id}",
     )

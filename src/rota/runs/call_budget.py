@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rota.agents.model import AgentVersion
 from rota.credits import holds
+from rota.credits.allowance import AllowanceOf
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader
@@ -45,8 +46,9 @@ class ModelCallInput:
 
 
 class CallBudgets:
-    def __init__(self, context: RunContext) -> None:
+    def __init__(self, context: RunContext, allowance_of: AllowanceOf) -> None:
         self._context = context
+        self._allowance_of = allowance_of
 
     async def answer_tokens(
         self, start: ModelCallInput, chosen: PricedModel, request: ModelCallRequest, at: datetime
@@ -83,13 +85,13 @@ class CallBudgets:
             if await holds.has_open_parent(tx, run_id) and await steps.any_without_open_tool_call(
                 tx, ancestors
             ):
-                if not await holds.detach(tx, run_id, missing_micros):
+                if not await holds.detach(tx, run_id, missing_micros, self._allowance_of):
                     wait_s = _wait_s(start)
                     await transitions.enqueue(tx, WAKE, start.task, delay_s=wait_s, again=True)
                     return None
                 moved = "credits.hold_detached"
             else:
-                await holds.draw(tx, run_id, missing_micros)
+                await holds.draw(tx, run_id, missing_micros, self._allowance_of)
                 moved = "credits.hold_drawn"
             resource = ids.to_wire("task", start.task.id)
             tx.record(moved, {"run": run_id.run, "amountMicros": missing_micros}, resource)

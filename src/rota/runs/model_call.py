@@ -7,6 +7,7 @@ from pydantic_ai.messages import ModelResponse
 from temporalio import activity
 
 from rota.credits import holds
+from rota.credits.allowance import AllowanceOf
 from rota.events.live_text import LiveTexts, Version
 from rota.platform import clock
 from rota.platform.db import AccountReader
@@ -51,6 +52,7 @@ class ModelCaller:
         loop: AgentLoop,
         bounds: Bounds,
         live_texts: LiveTexts,
+        allowance_of: AllowanceOf,
     ) -> None:
         self._context = context
         self._models = models
@@ -59,7 +61,7 @@ class ModelCaller:
         self._bounds = bounds
         self._live_texts = live_texts
         self._formats = OutputFormats()
-        self._budgets = CallBudgets(context)
+        self._budgets = CallBudgets(context, allowance_of)
         self._turns = Turns()
 
     async def call(
