@@ -179,6 +179,27 @@ async def test_an_export_waits_for_the_check_of_its_caller(
         [page async for page in world_a.parts.exports.stream(caller, check)]
 
 
+async def test_a_client_has_all_of_its_time_after_a_check_that_took_long(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    caller = await world_a.parts.authenticator.authenticate(f"Bearer {person.token}", None)
+    checks = []
+    async with world_a.service.owner() as connection:
+
+        async def check() -> None:
+            checks.append(await connection.fetchval("SELECT clock_timestamp()"))
+
+        lines = world_a.parts.exports.stream(caller, check)
+        await anext(lines)  # The manifest.
+        await anext(lines)
+        # The export's snapshot. Its time begins when its last statement ends.
+        idle_since = await connection.fetchval(
+            "SELECT min(state_change) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND state = 'idle in transaction'"
+        )
+        await lines.aclose()
+    assert idle_since > checks[-1]
+
+
 @pytest.mark.parametrize(
     ("path", "accept", "module", "pages"),
     [
