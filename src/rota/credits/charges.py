@@ -14,7 +14,9 @@ async def charge(tx: AccountTransaction, charge: Charge) -> int:
     """Pays for a model call from the run's hold, up to what is left of it. Returns that amount.
 
     A late call, one that ends after its run, is paid from the money that the run released, also if
-    that expired. The part of that money that is already spent is owed.
+    that expired. The part of that money that is already spent is owed. The account's balance also
+    pays for the late call of a subtask whose money returned to its parent's hold, because a call
+    that the parent makes at this moment may need all of that hold.
     """
     now = clock.now()
     spent_micros = 0
