@@ -1,8 +1,11 @@
 """The files of deploy/compose.yaml agree with Rota and with each other."""
 
 import json
+import os
 import re
 from pathlib import Path
+from shutil import copy
+from subprocess import run
 from typing import Any
 
 import yaml
@@ -87,6 +90,21 @@ def test_compose_mounts_files_that_exist() -> None:
         for volume in service.get("volumes", []):
             if volume.startswith("./"):
                 assert (ROOT / "deploy" / volume.partition(":")[0]).exists(), volume
+
+
+def test_deploy_up_restarts_what_reads_its_files_only_at_the_start(tmp_path: Path) -> None:
+    """A new release has other redirect addresses and alerts in them."""
+    calls = tmp_path / "calls"
+    for name, script in {"compose": f'echo "$@" >>{calls}', "curl": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    copy(ROOT / "deploy" / "up", tmp_path / "up")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "COMPOSE": "compose"}
+    run([tmp_path / "up"], env=environment, check=True, capture_output=True)
+    assert calls.read_text().splitlines() == [
+        "--file compose.yaml up --detach",
+        "--file compose.yaml restart idp prometheus",
+    ]
 
 
 def test_the_identity_provider_and_rota_agree_on_each_other() -> None:
