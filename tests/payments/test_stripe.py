@@ -143,6 +143,22 @@ async def test_ending_a_subscription_credits_the_unused_time_and_can_be_repeated
     assert -2_000 <= customer["balance"] < -1_900
 
 
+async def test_the_end_of_a_subscription_is_known_although_its_invoices_are_not(
+    stripe_server: StripeServer,
+    payer: Payer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("rota.payments.stripe.RETRIES", 0)
+    stripe = adapter(stripe_server)
+    bought = await subscribed(stripe, stripe_server, payer)
+    await stripe.end(bought.id)
+    await stripe_server.fault("/v1/invoices", "500")
+    assert (await stripe.subscription(bought.id)).status == "ended"
+    assert "ended_subscription_unchecked" in capsys.readouterr().out
+    await stripe.close()
+
+
 async def test_live_subscriptions_are_listed_over_many_pages(
     stripe: Stripe, stripe_server: StripeServer, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from rota.payments.port import (
     Checkout,
     CustomerUnknown,
     Payer,
+    PaymentFailed,
     PaymentState,
     Product,
     Subscription,
@@ -172,15 +173,21 @@ class Stripe:
     async def subscription(self, subscription_id: str) -> Subscription:
         with stripe_call("subscription"):
             found = await self._retrieve(subscription_id)
-            if found.ended_at:
-                await self._log_late_payments(found)
-        return self._own_subscription(found)
+        own = self._own_subscription(found)
+        if found.ended_at:
+            await self._log_late_payments(found)
+        return own
 
     async def _log_late_payments(self, found: stripe.Subscription) -> None:
         """Nothing is given for a payment after the end. Somebody has to refund it."""
-        async for invoice in self._invoices(found.id, "paid"):
-            if was_paid_late(invoice, found):
-                log.error("ended_subscription_paid", id=found.id, invoice=invoice.id)
+        try:
+            with stripe_call("paid_invoices"):
+                async for invoice in self._invoices(found.id, "paid"):
+                    if was_paid_late(invoice, found):
+                        log.error("ended_subscription_paid", id=found.id, invoice=invoice.id)
+        except PaymentFailed:
+            # The end of the subscription applies in any case. Somebody has to look at its invoices.
+            log.error("ended_subscription_unchecked", id=found.id)
 
     async def _invoices(self, subscription_id: str, status: str) -> AsyncIterator[stripe.Invoice]:
         found = await self._v1.invoices.list_async(
