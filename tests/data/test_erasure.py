@@ -11,7 +11,7 @@ from rota.accounts.service import Profile, sign_in
 from rota.auth.queries import personal_access
 from rota.data import queries
 from rota.data.erasing import HISTORY_ATTEMPTS, Erasing
-from rota.events.journal import AccountClosed
+from rota.events.journal import AccountClosed, lock_open_account
 from rota.payments.port import NoProcessor, PaymentFailed
 from rota.runs import retention as runs
 from rota.tasks.bodies import CreateTask
@@ -23,7 +23,7 @@ from tests.data.filled import (
     own_name,
 )
 from tests.data.world import World
-from tests.tasks.world import uuid_of
+from tests.tasks.world import until_waiting_for_locks, uuid_of
 
 
 @pytest.mark.parametrize("company", [False, True], ids=["personal", "company"])
@@ -269,3 +269,26 @@ async def test_nothing_starts_after_the_erasure(world_a: World) -> None:
     async with db.read(person.user_id, person.user_id) as tx:
         assert await personal_access(tx, person.user_id) is None
     await world_a.sweep().erase()
+
+
+async def test_a_schedule_that_is_resumed_meanwhile_is_paused(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    name = await own_name(person)
+    times = {"name": "Daily", "cron": "0 9 * * *", "timeZone": "UTC", "paused": True}
+    created = await person.post("/api/schedules", {**times, "task": {"name": "x"}})
+    assert created.status_code == 201, created.text
+    async with world_a.parts.db.write(person.user_id) as resuming:
+        await lock_open_account(resuming)
+        erasing = asyncio.create_task(person.request("DELETE", "/api/account", json={"name": name}))
+        await until_waiting_for_locks(world_a.service, 1)
+        await resuming.execute(
+            "UPDATE schedules SET paused = false, next_at = now(), check_at = now() "
+            "WHERE account_id = $1",
+            person.user_id,
+        )
+    assert (await erasing).status_code == 200
+    async with world_a.service.owner() as connection:
+        [schedule] = await connection.fetch(
+            "SELECT paused, check_at FROM schedules WHERE account_id = $1", person.user_id
+        )
+    assert tuple(schedule) == (True, None)
