@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from typing_extensions import TypeAliasType
 
 from rota.app import create_app
-from rota.platform.http.schemas import STORED, ShownOnce, Wire
+from rota.platform.http.schemas import STORED, ShownOnce, Wire, doc
 from rota.platform.settings import Settings
 from tests.openapi.document import VARIANTS, VariantName, describe, operations
 
@@ -22,19 +23,25 @@ NOT_SECRET = {
 [_, MARK] = get_args(ShownOnce)
 
 
+def parts_of(annotation: Any) -> Iterator[Any]:
+    """A type and those that it consists of: the items of a list, or what an alias stands for."""
+    yield annotation
+    is_alias = isinstance(annotation, TypeAliasType)
+    for part in (annotation.__value__,) if is_alias else get_args(annotation):
+        yield from parts_of(part)
+
+
 def models_of(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models in a type, such as those of a list."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from models_of(part)
+    for part in parts_of(annotation):
+        if isinstance(part, type) and issubclass(part, BaseModel):
+            yield part
 
 
 def unmarked(model: type[BaseModel], place: str = "") -> Iterator[str]:
     """The texts that could be secrets by their name, and would be stored."""
     for name, field in model.model_fields.items():
-        is_text = str in (field.annotation, *get_args(field.annotation))
-        if is_text and SECRET.search(name) and MARK not in field.metadata:
+        parts = [*parts_of(field.annotation), *field.metadata]
+        if str in parts and SECRET.search(name) and MARK not in parts:
             yield f"{place}{name}"
         for inner in models_of(field.annotation):
             yield from unmarked(inner, f"{place}{name}.")
@@ -85,8 +92,13 @@ def test_what_looks_like_a_secret_is_found_in_every_part_of_a_response() -> None
         access_token: str
         tokens: int
 
+    named = TypeAliasType("named", Annotated[str, doc("A name.")])
+    plain = TypeAliasType("plain", Annotated[Plain, doc("A part.")])
+
     class Nested(Wire):
         secret: ShownOnce
+        link: named
         items: list[Plain] | None
+        part: plain | None
 
-    assert list(unmarked(Nested)) == ["items.access_token"]
+    assert list(unmarked(Nested)) == ["link", "items.access_token", "part.access_token"]

@@ -248,7 +248,10 @@ class Idempotency:
         raise RequestInProgress if under_way else OutcomeUnknown
 
     async def complete(self, tx: AccountTransaction, key: str, outcome: Outcome) -> None:
-        """Stores the response of the work that a key was claimed for."""
+        """Stores the response of the work that a key was claimed for.
+
+        It is stored as it was sent, so it must not have a `ShownOnce`.
+        """
         owned = _owned(tx, key)
         await tx.execute(
             """
