@@ -63,6 +63,7 @@ _INSERT_DELIVERIES = f"""
         $9::timestamptz[], $10::integer[], $11::boolean[], $12::integer[], $13::text[],
         $14::text[], $15::text[]) AS new
     WHERE EXISTS (SELECT FROM webhooks WHERE account_id = $1 AND id = $2)
+    ON CONFLICT DO NOTHING
 """  # noqa: S608
 
 
@@ -274,7 +275,8 @@ async def give_back(
 
 
 async def _add(connection: WriteConnection, claim: Claim, new: Sequence[Delivery]) -> None:
-    """Adds to the history, and deletes a few of the oldest if it is long enough."""
+    """Adds to the history, and deletes a few of the oldest if it is long enough. Deliveries can be
+    there already, if the response to a commit was lost."""
     if not new:
         return
     values = attrgetter(*_DELIVERY_NAMES)

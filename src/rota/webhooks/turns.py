@@ -302,7 +302,8 @@ class _Turn:
             saved = await progress.save(
                 connection, claim, self._position, unsaved, lease_s=lease_s, again=again
             )
-            self._unsaved = []
+        # Not before the commit, which can fail.
+        self._unsaved = []
         if saved is None:
             raise _Lost
         self.claim = replace(claim, webhook=saved)
@@ -326,8 +327,8 @@ class _Turn:
                 attempts=self._attempts + 1,
                 delay_s=max(pause_s, attempt.retry_after_s),
             )
-            # Also if the webhook was changed: its deliveries are saved then, too.
-            self._unsaved = []
+        # Also if the webhook was changed: its deliveries are saved then, too.
+        self._unsaved = []
         if not saved:
             raise _Lost
         if reason is not None:
