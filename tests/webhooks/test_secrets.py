@@ -58,6 +58,26 @@ async def test_a_secret_signs_until_its_own_end_however_often_it_is_replaced(
     assert [signs(each, got) for each in secrets] == [False, False, False, True]
 
 
+async def test_secrets_that_the_release_before_ends_sign_no_more(
+    office: Service, worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    webhook, first = await create(person, receiver.url + "/")
+    secrets = [first, await rotate(person, webhook), await rotate(person, webhook)]
+    got = await delivered(worker, person, receiver)
+    assert [signs(each, got) for each in secrets] == [True, True, True]
+    async with office.owner() as connection:
+        # As a process of that release does without an overlap. It does not know the older ones.
+        await connection.execute(
+            "UPDATE webhooks SET sealed_old_secret = NULL, old_secret_until = NULL, "
+            "revision = revision + 1"
+        )
+    got = await delivered(worker, person, receiver)
+    assert [signs(each, got) for each in secrets] == [False, False, True]
+    secrets.append(await rotate(person, webhook))
+    got = await delivered(worker, person, receiver)
+    assert [signs(each, got) for each in secrets] == [False, False, True, True]
+
+
 async def test_the_response_says_when_the_last_earlier_secret_ends(person: Person) -> None:
     webhook, _ = await create(person, "https://example.com/hook")
     path = f"/api/webhooks/{webhook['id']}/rotate-secret"

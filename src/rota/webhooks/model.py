@@ -61,9 +61,11 @@ class Webhook:
     @property
     def old_secrets(self) -> list[tuple[bytes, datetime]]:
         """The secrets before the current one, the newest first, and until when each signs."""
-        older = list(zip(self.sealed_older_secrets, self.older_secrets_until, strict=True))
         if self.sealed_old_secret is None or self.old_secret_until is None:
-            return older
+            # There are none before it. The release before does not know those columns, and leaves
+            # them as they are when it ends the secrets.
+            return []
+        older = zip(self.sealed_older_secrets, self.older_secrets_until, strict=True)
         return [(self.sealed_old_secret, self.old_secret_until), *older]
 
     def wants(self, event_type: str) -> bool:
