@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from structlog.testing import capture_logs
 
 from rota import secret_rotation
 from rota.composition import Composition
@@ -76,6 +77,26 @@ async def test_secrets_that_the_release_before_ends_sign_no_more(
     secrets.append(await rotate(person, webhook))
     got = await delivered(worker, person, receiver)
     assert [signs(each, got) for each in secrets] == [False, False, True, True]
+
+
+async def test_an_old_secret_that_cannot_be_read_is_logged_once(
+    office: Service,
+    worker: Composition,
+    person: Person,
+    receiver: Receiver,
+) -> None:
+    webhook, first = await create(person, receiver.url + "/")
+    second = await rotate(person, webhook)
+    async with office.owner() as connection:
+        await connection.execute(
+            "UPDATE webhooks SET sealed_old_secret = '\\x00', revision = revision + 1"
+        )
+    with capture_logs() as logs:
+        for _ in range(3):
+            got = await delivered(worker, person, receiver)
+            assert [signs(each, got) for each in (first, second)] == [False, True]
+    found = [each for each in logs if each["event"] == "webhook_old_secret_unreadable"]
+    assert [each["webhook_id"] for each in found] == [str(uuid_of(webhook))]
 
 
 async def test_the_response_says_when_the_last_earlier_secret_ends(person: Person) -> None:

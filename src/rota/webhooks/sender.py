@@ -57,6 +57,8 @@ class Sender:
         self._vault = vault
         self._signer = signer
         self.timeout_s = timeout_s
+        # Webhooks with an old secret that cannot be read. Each is logged once.
+        self._unreadable: set[UUID] = set()
 
     def client(self, account_id: UUID) -> httpx2.AsyncClient:
         """For one webhook, so that its connection can be used for the next event."""
@@ -68,9 +70,13 @@ class Sender:
         opened = [self._vault.open(webhook.sealed_secret, context).decode()]
         for sealed, until in webhook.old_secrets:
             if until > now:
-                # One that cannot be read was perhaps replaced for this reason.
-                with contextlib.suppress(SealBroken):
+                try:
                     opened.append(self._vault.open(sealed, context).decode())
+                except SealBroken:
+                    # Perhaps it was replaced for this reason.
+                    if webhook.id not in self._unreadable:
+                        self._unreadable.add(webhook.id)
+                        log.warning("webhook_old_secret_unreadable", webhook_id=str(webhook.id))
         return opened
 
     async def send(
