@@ -97,3 +97,22 @@ async def test_a_person_decides_about_a_writing_call_whose_response_is_not_mcp(
         assert "it is unknown whether it took effect" in item["reason"]
         await runner.reject(person, task, resume=True)
         await runner.until(person, task, "COMPLETED")
+
+
+async def test_the_model_learns_that_a_server_refuses_a_tool(
+    runner: Runner, scripted: Scripted
+) -> None:
+    """It is told at once, because the server has just listed its tools with these credentials."""
+    person = await runner.newcomer()
+
+    async def refuse(_: dict[str, Any], writer: hostile.Writer) -> None:
+        writer.write(hostile.head("text/plain", "Content-Length: 0", status="403 Forbidden"))
+        await writer.drain()
+
+    async with hostile.served(hostile.mcp_handler(call=refuse)) as url:
+        await connect(person, url)
+        script = await scripted.script(calls(("peer__t", {})), says("Done."))
+        task = await runner.begin(person, "trusting", script)
+        await runner.until(person, task, "COMPLETED")
+        told = last_message((await scripted.asked(script))[-1])
+        assert "The server refused the call: The server responded with 403." in told

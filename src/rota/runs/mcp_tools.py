@@ -7,7 +7,7 @@ from uuid import UUID
 from rota.agents.model import AgentVersion
 from rota.mcp import queries
 from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
-from rota.mcp.errors import CallRejected, ServerError
+from rota.mcp.errors import CallRejected, CredentialsRejected, ServerError
 from rota.mcp.model import Server, ServerTool, describe_difference, is_read_only
 from rota.mcp.results import timeline_result
 from rota.mcp.usable_tools import UsableTools
@@ -91,6 +91,10 @@ class McpTools:
         except ServerError as error:
             if error.sent:
                 raise
+            if isinstance(error, CredentialsRejected) and error.of_call:
+                # The server listed its tools with the same credentials, so another attempt would
+                # fail too.
+                return ToolResult(f"The server refused the call: {error.message}", is_error=True)
             raise ToolUnavailable(error.message) from None
         except RateLimited as error:
             raise AccountBusy(error) from None
