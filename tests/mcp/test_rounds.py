@@ -2,13 +2,18 @@
 
 import itertools
 from typing import Any
+from uuid import uuid4
 
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from rota.mcp.errors import InvalidResponse
+from rota.mcp.session import Address, Timeouts
+from rota.mcp.sessions import Sessions
+from rota.platform.egress import Egress, ServerBounds
 from tests.mcp import hostile
-from tests.mcp.conftest import connect, invoke
+from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.mcp.peers import Peer
 from tests.service import Person
 
@@ -65,6 +70,63 @@ async def test_a_call_that_the_server_has_begun_is_not_made_again(
     assert response.status_code == 502
     assert "did not finish the call" in message(response)
     assert "may have taken effect" in message(response)
+
+
+async def test_a_tool_that_asks_for_input_after_it_has_begun_may_have_run(
+    person: Person, peer: Peer
+) -> None:
+    states = iter(["one"])
+
+    async def answer(_: Any) -> Any:
+        if state := next(states, None):
+            return types.InputRequiredResult(request_state=state)
+        return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
+
+    peer.answers["note"] = answer
+    server = await connect(person, peer.url)
+    response = await invoke(person, server, "note")
+    assert response.status_code == 502
+    assert "The tool asks for input" in message(response)
+    assert "may have taken effect" in message(response)
+    assert peer.states == [None, "one"]
+
+
+async def test_a_tool_that_asks_for_input_and_sends_a_state_may_have_run(
+    person: Person, peer: Peer
+) -> None:
+    async def answer(_: Any) -> Any:
+        return types.InputRequiredResult(
+            input_requests={"roots": types.ListRootsRequest()}, request_state="one"
+        )
+
+    peer.answers["note"] = answer
+    server = await connect(person, peer.url)
+    response = await invoke(person, server, "note")
+    assert response.status_code == 502
+    assert "may have taken effect" in message(response)
+    assert len(peer.calls) == 1
+
+
+async def test_each_request_of_a_call_is_checked_before_it_is_sent(peer: Peer) -> None:
+    async def answer(_: Any) -> Any:
+        return types.InputRequiredResult(request_state="one")
+
+    checks = 0
+
+    async def check() -> None:
+        nonlocal checks
+        checks += 1
+        if checks == 2:
+            raise LookupError("cancelled")
+
+    peer.answers["note"] = answer
+    sessions = Sessions(Egress(allow=LOCAL, bounds=ServerBounds()), Timeouts())
+    session = await sessions.open(uuid4(), Address(peer.url, "streamable-http"))
+    with pytest.raises(InvalidResponse) as failure:
+        await session.call("note", {}, before_send=check)
+    assert failure.value.sent
+    assert len(peer.calls) == 1
+    await session.close()
 
 
 async def test_a_tool_that_asks_for_input_does_not_run(person: Person, peer: Peer) -> None:

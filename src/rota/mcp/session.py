@@ -332,22 +332,30 @@ class Session:
         # hostile schema could keep this process busy forever.
         meta = cast(types.RequestParamsMeta, {KEY_META: key}) if key is not None else None
         params = types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
-        sent = False
+        rounds, sent = 0, False
 
-        async def send(session: ClientSession) -> types.CallToolResult:
-            nonlocal sent
+        async def before_round() -> None:
+            nonlocal rounds, sent
+            rounds += 1
             if before_send is not None:
                 await before_send()
             sent = True
-            return await final_result(session, params)
 
         try:
-            return await self._request(send)
-        except ServerError as error:
-            # The time can also end while the call waits for others.
-            error.sent = error.sent and sent
-            error.of_call = sent
-            raise
+            return await self._request(lambda session: final_result(session, params, before_round))
+        except Exception as error:
+            failure = error
+            if rounds > 1 and not (isinstance(error, ServerTimeout) and error.sent):
+                # The server has begun the call, so it must not count as one that was not made.
+                reason = "Rota stopped it."
+                if isinstance(error, ServerError | CallRejected | RateLimited):
+                    reason = sentence(error.message[:200])
+                failure = InvalidResponse(f"The server did not finish the call: {reason}")
+            if isinstance(failure, ServerError):
+                # The time can also end while the call waits for others.
+                failure.sent = failure.sent and sent
+                failure.of_call = sent
+            raise failure from None
 
     async def close(self) -> None:
         """Closes the session, and cancels its task if that takes too long."""
