@@ -130,3 +130,30 @@ async def test_a_server_that_refuses_a_message_of_an_event_stream_gets_a_new_ses
             peer.status = None
         async with sessions.use(ACCOUNT, key, lambda: address) as session:
             assert (await session.call("add", {"a": 1, "b": 2})).content
+
+
+async def test_a_message_without_a_response_can_be_redirected(sessions: Sessions) -> None:
+    """For example the notification that ends the handshake."""
+    answers = hostile.mcp_handler()
+
+    async def redirecting(reader: hostile.Reader, writer: hostile.Writer) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        if request.startswith(b"POST /mcp "):
+            length = int(request.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            await reader.readexactly(length)
+            location = ("Location: /mcp/", "Content-Length: 0")
+            writer.write(hostile.head("text/plain", *location, status="307 Go on"))
+            await writer.drain()
+            return
+        again = asyncio.StreamReader()
+        again.feed_data(request)
+        if b"content-length:" in request.lower():
+            length = int(request.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            again.feed_data(await reader.readexactly(length))
+        await answers(again, writer)
+
+    async with hostile.served(redirecting) as url:
+        session = await sessions.open(ACCOUNT, Address(url, "streamable-http"))
+        assert (await session.call("t", {})).content
+        assert session._last_error is None
+        await session.close()

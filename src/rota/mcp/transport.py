@@ -148,7 +148,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         ]
         body = b""
         try:
-            if has_no_answer and _is_call(request):
+            if has_no_answer and (await _message(request)).get("method") == "tools/call":
                 # The SDK would report an invalid request, as if the tool had not run.
                 raise not_mcp(self.last_response)
             if kind == "application/json" and not response.is_redirect:
@@ -204,11 +204,12 @@ def _has_no_answer(response: httpx2.Response, kind: str) -> bool:
     return response.is_success and kind not in ("application/json", "text/event-stream")
 
 
-def _is_call(request: httpx2.Request) -> bool:
-    """Whether the request may run a tool."""
-    if request.method != "POST":
-        return False
-    return bool(orjson.loads(request.content).get("method") == "tools/call")
+async def _message(request: httpx2.Request) -> dict[str, Any]:
+    """The message of the protocol. Empty if there is none, as when a session is deleted."""
+    # After a redirect, the content has not been read.
+    content = await request.aread()
+    message: dict[str, Any] = orjson.loads(content) if content else {}
+    return message
 
 
 def _media_type(response: httpx2.Response) -> str:
