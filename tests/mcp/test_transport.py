@@ -1,6 +1,7 @@
 """Error responses of tool servers: what each means for the session, and that none takes a
 connection away."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -9,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from rota.mcp.errors import ServerError
+from rota.mcp.errors import CredentialsRejected, ServerError
 from rota.mcp.session import Address, Session, Timeouts
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
@@ -122,7 +123,7 @@ async def test_a_server_that_refuses_a_message_of_an_event_stream_gets_a_new_ses
             peer.status = None
         async with sessions.use(ACCOUNT, key, lambda: address) as session:
             peer.status = status
-            # It is unknown which message was refused.
+            # The server may have begun the call before it refused the message.
             with pytest.raises(ServerError) as failure:
                 await session.call("note", {})
             assert failure.value.sent
@@ -130,6 +131,47 @@ async def test_a_server_that_refuses_a_message_of_an_event_stream_gets_a_new_ses
             peer.status = None
         async with sessions.use(ACCOUNT, key, lambda: address) as session:
             assert (await session.call("add", {"a": 1, "b": 2})).content
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "sent"), [(400, ServerError, True), (403, CredentialsRejected, False)]
+)
+async def test_a_refused_message_of_an_event_stream_fails_alone(
+    sessions: Sessions, status: int, error: type[ServerError], sent: bool
+) -> None:
+    called, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: dict[str, Any]) -> str:
+        called.set()
+        await go_on.wait()
+        return "noted"
+
+    async with Peer().serve("sse") as peer:
+        peer.answers["note"] = wait
+        address = Address(peer.url, "sse")
+        key = uuid4(), 1
+
+        async def note() -> Any:
+            async with sessions.use(ACCOUNT, key, lambda: address) as session:
+                return await session.call("note", {})
+
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            noted = group.create_task(note())
+            await called.wait()
+            async with sessions.use(ACCOUNT, key, lambda: address) as old:
+                peer.status = status
+                with pytest.raises(error) as failure:
+                    await old.call("add", {"a": 1, "b": 2})
+                assert failure.value.sent == sent
+                peer.status = None
+            async with sessions.use(ACCOUNT, key, lambda: address) as session:
+                assert session is not old
+                assert (await session.call("add", {"a": 1, "b": 2})).content
+            go_on.set()
+        assert noted.result().content[0].text == "noted"
+        assert old._owner is not None
+        # Its last user has closed it.
+        await asyncio.wait_for(asyncio.shield(old._owner), 10)
 
 
 async def test_a_message_without_a_response_can_be_redirected(sessions: Sessions) -> None:

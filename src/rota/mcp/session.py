@@ -36,7 +36,14 @@ from rota.mcp.errors import (
 from rota.mcp.messages import SPEND, Spend, measured
 from rota.mcp.model import ListedDefinition, Transport
 from rota.mcp.rounds import final_result
-from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
+from rota.mcp.transport import (
+    REFUSE,
+    McpTransport,
+    SessionEnded,
+    classify_error,
+    decode_error,
+    not_mcp,
+)
 from rota.platform.cache import retrieve
 from rota.platform.egress import Egress
 from rota.platform.errors import RateLimited
@@ -184,13 +191,12 @@ class Session:
         )
 
     def _on_error(self, error: ServerError) -> None:
-        """Closes the session, because the SDK does not report a lost message on an event stream."""
+        """The next request needs another session. Other requests of this one can still finish."""
         if not self._opened.done():
             self._fail(error)
             if self._owner is not None:
                 self._owner.cancel()
         self.closed = True
-        self._closing.set()
 
     def _on_end(self) -> None:
         """The next request needs another session. What has arrived in this one is still read."""
@@ -241,22 +247,36 @@ class Session:
     async def _request(self, send: Callable[[ClientSession], Awaitable[T]]) -> T:
         if self.closed or self._client is None:
             raise SessionEnded
+        refusals: list[ServerError] = []
+
+        def refuse(error: ServerError) -> None:
+            # The request can have ended meanwhile.
+            if not ended and not limit.expired():
+                refusals.append(error)
+                limit.reschedule(0)
+
+        ended = False
         try:
-            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S), self._slots:
-                return await send(self._client.session)
+            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S) as limit, self._slots:
+                REFUSE.set(refuse)
+                try:
+                    return await send(self._client.session)
+                finally:
+                    ended = True
         except MCPError as error:
-            failure = self._decode(error)
-            if failure is None:
+            decoded = self._decode(error)
+            if decoded is None:
                 raise self._rejected(error) from None
-            if isinstance(failure, SessionEnded):
-                self.closed = True
-            if isinstance(failure, ServerBusy):
-                raise RateLimited(failure.message) from None
-            raise failure from None
+            failure = decoded
         except TimeoutError:
-            raise self._timeout() from None
+            failure = refusals[0] if refusals else self._timeout()
         except (ValidationError, RuntimeError, ValueError) as error:
-            raise classify_error(error, self._last_response) from None
+            failure = classify_error(error, self._last_response)
+        if isinstance(failure, SessionEnded):
+            self.closed = True
+        if isinstance(failure, ServerBusy):
+            raise RateLimited(failure.message)
+        raise failure
 
     async def _ask(self, send: Callable[[ClientSession], Awaitable[T]]) -> T:
         """Sends a request that runs no tool."""

@@ -142,6 +142,9 @@ class Sessions:
 
     def _entry(self, account_id: UUID, key: SessionKey) -> _Entry:
         entry = self._entries.get(key)
+        if entry is not None and entry.session is not None and entry.session.closed:
+            self._replace(key)
+            entry = None
         if entry is None:
             self._replace_older(key)
             entry = _Entry(account_id)
@@ -168,10 +171,7 @@ class Sessions:
         if not entry.has_place:
             await self._in_use.enter(entry.account_id)
             entry.has_place = True
-        if entry.session is None or entry.session.closed:
-            if entry.session is not None:
-                self.close_in_background(entry.session)
-            entry.session = None
+        if entry.session is None:
             # Never more sessions are in use than can be open, so there is room.
             self._make_room(entry.account_id)
             entry.session = await self._open(entry.account_id, address())
@@ -185,10 +185,12 @@ class Sessions:
             entry.has_place = False
             self._in_use.leave(entry.account_id)
         kept = self._entries.get(key) is entry
-        if entry.session is None and kept:
-            del self._entries[key]
+        if entry.session is None or entry.session.closed:
+            if kept:
+                del self._entries[key]
+            kept = False
         if entry.session is not None and not kept:
-            # It was replaced or removed while it was in use.
+            # It ended, or it was replaced or removed while it was in use.
             self.close_in_background(entry.session)
 
     def remove(self, server_id: UUID) -> None:
@@ -202,15 +204,19 @@ class Sessions:
             self.close_in_background(entry.session)
 
     def _replace_older(self, key: SessionKey) -> None:
-        """Closes the sessions of older revisions. Calls that are under way end first."""
+        """Closes the sessions of older revisions."""
         server_id, revision = key
         older = [each for each in self._entries if each[0] == server_id and each[1] < revision]
         for each in older:
-            if self._entries[each].users:
-                # The last user closes it.
-                del self._entries[each]
-            else:
-                self._remove(each)
+            self._replace(each)
+
+    def _replace(self, key: SessionKey) -> None:
+        """Closes a session that gets no more calls. Calls that are under way end first."""
+        if self._entries[key].users:
+            # The last user closes it.
+            del self._entries[key]
+        else:
+            self._remove(key)
 
     def close_in_background(self, session: Session) -> None:
         """Closes a session without waiting for it."""

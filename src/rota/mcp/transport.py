@@ -8,6 +8,7 @@ response except event streams itself, within limits, so that no parser gets an o
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
 from typing import Any
 
 import httpcore2
@@ -57,6 +58,9 @@ _NOT_SENT = (
     httpcore2.ConnectError,
     EgressRefused,
 )
+
+# Ends the request that is sent. With `sse`, its response arrives elsewhere, or never.
+REFUSE: ContextVar[Callable[[ServerError], None]] = ContextVar("REFUSE", default=lambda error: None)
 
 
 class SessionEnded(ServerUnreachable):
@@ -115,9 +119,14 @@ class McpTransport(httpx2.AsyncBaseTransport):
             self.last_error = error = classify_error(exception)
             if self._is_sse:
                 self._on_error(error)
-            if self._is_sse or request.method == "DELETE":
+            if request.method != "POST":
                 raise
-            return _error_response(request, error)
+            if not self._is_sse:
+                return _error_response(request, error)
+            if _is_request(await _message(request)):
+                REFUSE.get()(error)
+            # Otherwise the SDK would send no other message, such as those that wait now.
+            return httpx2.Response(202, request=request)
 
     def _check_status(self, request: httpx2.Request, response: httpx2.Response) -> None:
         status = response.status_code
@@ -130,8 +139,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
         if status == 429 or status >= 500:
             raise ServerUnreachable(f"The server responded with {status}.", sent=status >= 500)
         if self._is_sse and request.method == "POST" and not _goes_on(response):
-            # The SDK drops the message, and sends no others.
-            raise SessionEnded(f"The server responded with {status}.")
+            # A server can refuse a message that it has begun to handle.
+            raise ServerUnreachable(f"The server responded with {status}.")
 
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         kind = _media_type(response)
@@ -210,6 +219,10 @@ async def _message(request: httpx2.Request) -> dict[str, Any]:
     content = await request.aread()
     message: dict[str, Any] = orjson.loads(content) if content else {}
     return message
+
+
+def _is_request(message: dict[str, Any]) -> bool:
+    return "method" in message and "id" in message
 
 
 def _media_type(response: httpx2.Response) -> str:
