@@ -43,9 +43,10 @@ class Mailbox:
 
     async def handle_DATA(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope
-    ) -> str:
+    ) -> str | bytes:
         if self.data_answers and not (answer := self.data_answers.pop(0)).startswith("2"):
-            return answer
+            # Also bytes that are not UTF-8.
+            return answer.encode(errors="surrogateescape")
         content = envelope.content
         assert isinstance(content, bytes)
         mail = BytesParser(policy=default).parsebytes(content)

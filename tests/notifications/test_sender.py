@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 
 from rota.notifications import delivery as deliveries
@@ -86,6 +87,39 @@ async def test_what_became_of_a_message_is_saved_when_the_database_works_again(
     await desk.send()
     assert not failures
     assert (await delivery(person, "approval_waiting"))["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        # PostgreSQL can never store the value.
+        (asyncpg.DataError("invalid value"), 3_000),
+        (OSError("the database is down"), 0),
+    ],
+)
+async def test_what_cannot_be_saved_does_not_take_the_place_of_others_for_long(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, error: Exception, seconds: int
+) -> None:
+    monkeypatch.setattr(deliveries, "RECORD_AGAIN_S", 0.0)
+    monkeypatch.setattr(deliveries, "RECORD_FOR", timedelta(seconds=seconds))
+    calls = 0
+
+    async def fails(*_: Any, **__: Any) -> None:
+        nonlocal calls
+        calls += 1
+        raise error
+
+    monkeypatch.setattr(queries, "rest", fails)
+    person = await desk.person()
+    await waiting(await program(person))
+    await desk.sender()._take_notices(set())
+    async with desk.service.owner() as connection:
+        # The worker has the queue for an hour.
+        tire = "UPDATE notification_queues SET attempts = 10 WHERE user_id = $1"
+        await connection.execute(tire, person.user_id)
+    async with asyncio.timeout(20):
+        await desk.send()
+    assert (calls, len(desk.mails(person))) == (1, 1)
 
 
 async def test_an_account_that_is_blocked_does_not_stop_the_others(desk: Desk) -> None:

@@ -184,6 +184,32 @@ async def test_an_address_that_is_refused_is_given_up_at_once(desk: Desk) -> Non
     assert "550 No such user" in gone["error"]
 
 
+async def test_an_answer_that_is_not_valid_text_is_shown_without_what_is_not(desk: Desk) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    desk.mailbox.data_answers = ["554 Refus\udce9 \0 by policy"] * 2
+    await desk.send()
+    found = await delivery(person, "approval_waiting")
+    assert (found["state"], found["waiting"]) == ("failed", 0)
+    assert "554 Refus? \ufffd by policy" in found["error"]
+    tested = await person.post("/api/me/notifications/test", {"channel": "mail"})
+    assert "554 Refus? \ufffd by policy" in tested.json()["error"]
+
+
+async def test_what_a_server_says_to_the_operator_can_be_printed() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"554 Acc\xe8s refus\xe9\r\n")
+        await writer.drain()
+        writer.close()
+
+    port = free_port()
+    server = await asyncio.start_server(refuse, "127.0.0.1", port)
+    with pytest.raises(NotDelivered) as raised:
+        await SmtpMailer(settings_of(Mailbox(port=port))).check()
+    server.close()
+    assert "554 Acc?s refus?" in str(raised.value.detail)
+
+
 async def test_a_queue_whose_workers_die_is_given_up_at_last(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))

@@ -6,8 +6,10 @@ UNUSUAL_ADDRESS = "Emails cannot be sent to this address."
 
 
 def shown(error: object) -> str:
-    """The text of an error, for users and logs."""
-    return without_secrets(str(error))[:300]
+    """The text of an error, for users and logs, without what PostgreSQL cannot store: NUL and
+    unpaired surrogates, which stand for bytes of a mail server that are not UTF-8."""
+    text = str(error).replace("\0", "\ufffd").encode(errors="replace").decode()
+    return without_secrets(text)[:300]
 
 
 class NotDelivered(Exception):

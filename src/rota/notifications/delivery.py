@@ -26,7 +26,7 @@ from rota.notifications.queries import Claim
 from rota.notifications.unsubscribing import Subscription
 from rota.platform import clock
 from rota.platform.crypto import SealBroken
-from rota.platform.db import DATABASE_ERRORS, AccountTransaction, Database
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountTransaction, Database
 
 T = TypeVar("T")
 
@@ -38,9 +38,10 @@ MAX_DELAY = timedelta(hours=1)
 GIVE_UP_AFTER = timedelta(days=1)
 # About a day of workers that die while they send.
 MAX_ATTEMPTS = 60
-# The first and the longest pause before what became of a message is saved again. Not in the last
-# moments of a claim.
-RECORD_AGAIN_S, MAX_RECORD_AGAIN_S = 0.5, 5.0
+# The first and the longest pause before what became of a message is saved again, and for how long
+# this is tried: meanwhile, the place is not free for other messages. Not in the last moments of a
+# claim.
+RECORD_AGAIN_S, MAX_RECORD_AGAIN_S, RECORD_FOR = 0.5, 5.0, timedelta(minutes=1)
 RECORD_MARGIN = timedelta(seconds=5)
 # What one message is about at most, and how much of it is looked up at a time. Of a longer queue,
 # the rest goes into the next message.
@@ -162,12 +163,15 @@ class Delivery:
         message would be sent again. Near the end of the claim it gives up: another worker can have
         the queue then."""
         pause_s = RECORD_AGAIN_S
+        end = min(clock.now() + RECORD_FOR, claim.until - RECORD_MARGIN)
         while True:
             try:
                 async with self._db.write(claim.id.account_id) as tx:
                     return await change(tx)
+            except REJECTED_VALUES:
+                raise
             except DATABASE_ERRORS as error:
-                if clock.now() > claim.until - RECORD_MARGIN:
+                if clock.now() > end:
                     raise
                 log.warning("notification_not_recorded", **_fields(claim), error=repr(error))
             await asyncio.sleep(pause_s)

@@ -21,7 +21,7 @@ from aiosmtplib.errors import (
     SMTPResponseException,
 )
 
-from rota.notifications.channels import UNUSUAL_ADDRESS, NotDelivered, Refused
+from rota.notifications.channels import UNUSUAL_ADDRESS, NotDelivered, Refused, shown
 from rota.platform.settings import Settings
 
 log = structlog.get_logger()
@@ -164,4 +164,4 @@ def _answer(error: SMTPRecipientsRefused | SMTPDataError) -> tuple[int, str]:
 
 def _line(text: str) -> str:
     """Text of the mail server, for an error."""
-    return " ".join(text.split())[:200]
+    return " ".join(shown(text).split())[:200]
