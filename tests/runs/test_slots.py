@@ -1,6 +1,7 @@
 """Slots: slow runs of one account leave slots to others, wait in order, and survive a crash."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end
     assert not await slots.take(run_input)
 
 
-async def test_an_account_whose_runs_cannot_be_woken_does_not_delay_the_others(
+async def test_an_account_whose_runs_cannot_be_woken_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its runs are woken as soon as another slice ends, not only at the next look."""
@@ -102,6 +103,47 @@ async def test_an_account_whose_runs_cannot_be_woken_does_not_delay_the_others(
         await asyncio.wait([waking])
     assert set(attempts[:2]) == set(accounts)
     assert attempts[2] == attempts[0]
+
+
+async def test_a_database_that_is_down_is_asked_for_one_account_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not for all of them at once, however often slices end. All get their turn."""
+    accounts, attempts, at = [uuid4() for _ in range(3)], list[UUID](), list[float]()
+    failed, works, woken = asyncio.Event(), False, asyncio.Event()
+
+    async def queued_runs(_: Database) -> list[UUID]:
+        return accounts
+
+    async def wake(_: Database, account_id: UUID, limit: int) -> int:
+        attempts.append(account_id)
+        at.append(time.monotonic())
+        if not works:
+            failed.set()
+            raise OSError("The database is down.")
+        if set(attempts) == set(accounts):
+            woken.set()
+        return 0
+
+    monkeypatch.setattr(outbox, "accounts_with_queued_runs", queued_runs)
+    monkeypatch.setattr(outbox, "wake_queued_runs", wake)
+    slots = Slots(AsyncMock(), AsyncMock(), SLOTS)
+    run_input = RunInput(ids.to_wire("acct", uuid4()), ids.to_wire("task", uuid4()), 1)
+    waking = asyncio.create_task(slots.wake_queued())
+    try:
+        async with asyncio.timeout(10):
+            await failed.wait()
+            for _ in range(5):
+                assert await slots.take(run_input)
+                slots.give_back(run_input)
+                await asyncio.sleep(0)
+            assert len(attempts) == 1
+            works = True
+            await woken.wait()
+    finally:
+        waking.cancel()
+        await asyncio.wait([waking])
+    assert at[1] - at[0] > 0.5
 
 
 @pytest.mark.long

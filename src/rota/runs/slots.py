@@ -112,11 +112,13 @@ class Slots:
                 try:
                     await self._wake(account_id)
                 except Exception as error:
-                    # It must not delay the other accounts.
+                    # The other accounts have their turn, too. But usually the database is down,
+                    # and would fail for each of them.
                     self._queued.add(account_id)
                     log.warning(
                         "queued_run_wake_failed", account_id=str(account_id), error=repr(error)
                     )
+                    await asyncio.sleep(clock.about(1))
             await is_set(self._changed, look_at - time.monotonic())
 
     async def _wake(self, account_id: UUID) -> None:
