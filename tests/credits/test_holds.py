@@ -177,6 +177,7 @@ async def test_a_subtask_without_allowance_uses_that_of_a_later_month(
         top = await start_run(tx, 50 * CENT)
         middle = await start_subtask(tx, top, 40 * CENT, 0)
         lowest = await start_subtask(tx, middle, 30 * CENT, 0)
+        await spend(tx, top, 1, 20 * CENT)
         await holds.release(tx, top)
         # Nothing else starts the later month.
         later = clock.now() + timedelta(days=32)
