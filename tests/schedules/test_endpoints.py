@@ -192,11 +192,15 @@ async def test_a_large_page_is_cut_and_an_incomplete_task_cannot_be_sent_back(
     *cut, whole = page["schedules"]
     assert whole == short
     assert {tuple(each["truncated"]) for each in cut} == {("input", "description", "actions")}
-    refused = await patch(person, schedule, **cut[0])
-    assert refused.status_code == 400
-    [problem] = refused.json()["error"]["details"]
-    assert problem["field"] == "task"
-    assert "GET /api/schedules/{id}" in problem["message"]
+    for refused in (
+        await patch(person, schedule, **cut[0]),
+        await person.post("/api/schedules", cut[0]),
+    ):
+        assert refused.status_code == 400
+        [problem] = refused.json()["error"]["details"]
+        assert problem["field"] == "task"
+        assert "GET /api/schedules/{id}" in problem["message"]
+    assert (await person.post("/api/schedules", whole)).status_code == 201
     # Other changes of a schedule from a list are possible, and so is what was read whole.
     del cut[0]["task"]
     assert (await patch(person, schedule, **{**cut[0], "name": "Other"})).status_code == 200

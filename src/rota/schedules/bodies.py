@@ -37,6 +37,11 @@ TASK = doc(
     "and `dryRun`."
 )
 
+Truncated = Annotated[list[CutText], Field(max_length=5)]
+TRUNCATED = doc(
+    "As in the schedule that you read. A task that is incomplete cannot be sent back.", []
+)
+
 
 class CreateSchedule(Body):
     """A schedule to create."""
@@ -49,6 +54,7 @@ class CreateSchedule(Body):
     task: Annotated[TaskBody, TASK]
     overlap: Annotated[Overlap, OVERLAP] = "skip"
     paused: Paused = False
+    truncated: Annotated[Truncated | None, TRUNCATED] = None
 
 
 class PatchSchedule(Body):
@@ -62,10 +68,7 @@ class PatchSchedule(Body):
     task: Annotated[TaskBody | None, TASK] = None
     overlap: Annotated[Overlap | None, OVERLAP] = None
     paused: Paused | None = None
-    truncated: Annotated[
-        Annotated[list[CutText], Field(max_length=5)] | None,
-        doc("As in the schedule that you read. A task that is incomplete cannot be sent back.", []),
-    ] = None
+    truncated: Annotated[Truncated | None, TRUNCATED] = None
 
 
 resource_of(CreateSchedule, PatchSchedule)(Schedule)

@@ -41,6 +41,8 @@ def schedule_routes(schedules: Schedules) -> APIRouter:
 
         The schedule acts for you: if the user or the API key that saved it last loses the right to
         create tasks, it pauses. An account has at most 1,000 schedules (409).
+
+        A task that a list has cut cannot be sent back (400).
         """
         return respond(await schedules.create(caller, body, idempotency_key))
 

@@ -69,8 +69,7 @@ class Schedules:
 
     async def create(self, caller: Caller, body: CreateSchedule, key: str | None) -> Outcome:
         _check_times(body.cron, body.time_zone)
-        with _errors_of_task():
-            await creation.check_schema(self._schema_checks, caller.account_id, body.task)
+        await self._check_whole(caller, body.task, body.truncated)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> ScheduleResponse:
@@ -131,10 +130,7 @@ class Schedules:
         self, caller: Caller, schedule_id: UUID | None, body: PatchSchedule
     ) -> Schedule:
         if body.task is not None:
-            if body.truncated:
-                raise TaskIncomplete
-            with _errors_of_task():
-                await creation.check_schema(self._schema_checks, caller.account_id, body.task)
+            await self._check_whole(caller, body.task, body.truncated)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await _get_for_change(tx, schedule_id)
             if body.task is not None:
@@ -183,6 +179,15 @@ class Schedules:
 
             operation = f"POST /api/schedules/{schedule_id}/run"
             return await self._idempotency.once(tx, key, (operation, None), 201, work)
+
+    async def _check_whole(
+        self, caller: Caller, task: TaskBody, truncated: Sequence[CutText] | None
+    ) -> None:
+        """Raises if a list has cut the task, or its schema is not valid."""
+        if truncated:
+            raise TaskIncomplete
+        with _errors_of_task():
+            await creation.check_schema(self._schema_checks, caller.account_id, task)
 
     async def _check_task(self, tx: AccountTransaction, caller: Caller, task: TaskBody) -> None:
         """Raises if the account could not create the task now, apart from its balance."""

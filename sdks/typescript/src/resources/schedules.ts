@@ -7,7 +7,7 @@ import { type Filters, idOf } from '../request.ts';
 import { Resource } from '../resource.ts';
 
 /** A schedule, or its ID. */
-export type ScheduleRef = string | { id: string };
+export type ScheduleRef = string | { id: string; truncated?: types.CutText[] };
 
 export class Schedules extends Resource {
   /** Creates `task` at the times of `cron`, in `timeZone` (`Europe/Berlin`, for example). */
@@ -37,13 +37,18 @@ export class Schedules extends Resource {
     return this.call(operations.getSchedule, { path: { id: idOf(schedule) } }, options);
   }
 
-  /** Changes the fields that are given. `task` is replaced as a whole. */
+  /**
+   * Changes the fields that are given. `task` is replaced as a whole. A `task` is refused with a
+   * schedule from a list that has cut its task.
+   */
   async update(
     schedule: ScheduleRef,
     changes: types.PatchSchedule,
     options?: RequestOptions,
   ): Promise<types.Schedule> {
-    const parts = { path: { id: idOf(schedule) }, body: changes };
+    const cut = typeof schedule === 'object' && changes.task ? schedule.truncated : undefined;
+    const body = cut?.length ? { ...changes, truncated: cut } : changes;
+    const parts = { path: { id: idOf(schedule) }, body };
     return (await this.call(operations.patchSchedule, parts, options)).schedule;
   }
 

@@ -2511,6 +2511,8 @@ class CreateSchedule(Body):
     """What to do if an earlier task has not ended when the next time comes."""
     paused: bool = False
     """A paused schedule creates no tasks."""
+    truncated: list[CutText] | None = None
+    """As in the schedule that you read. A task that is incomplete cannot be sent back."""
 
 
 class PatchSchedule(Body):

@@ -10,7 +10,14 @@ from rota_sdk._generated import operations
 from rota_sdk._requests import UNSET, Unset, change, creation, id_of
 
 ScheduleRef: TypeAlias = str | models.Schedule
-TaskTemplate: TypeAlias = models.TaskBody | Mapping[str, Any]
+TaskTemplate: TypeAlias = models.TaskBody | models.ScheduledTask | Mapping[str, Any]
+
+
+def _body(task: TaskTemplate) -> models.TaskBody | Mapping[str, Any]:
+    """A task as a request has it. That of a schedule has the type of a response."""
+    if isinstance(task, models.ScheduledTask):
+        return task.model_dump(exclude_unset=True)
+    return task
 
 
 class Schedules(AsyncResource):
@@ -31,7 +38,7 @@ class Schedules(AsyncResource):
             name=name,
             cron=cron,
             time_zone=time_zone,
-            task=task,
+            task=_body(task),
             overlap=overlap,
             paused=paused,
         )
@@ -75,7 +82,7 @@ class Schedules(AsyncResource):
             name=name,
             cron=cron,
             time_zone=time_zone,
-            task=task,
+            task=UNSET if task is UNSET else _body(task),
             overlap=overlap,
             paused=paused,
             truncated=cut or UNSET,

@@ -11,7 +11,14 @@ from rota_sdk._sync.pages import Pages
 from rota_sdk._sync.resource import Resource
 
 ScheduleRef: TypeAlias = str | models.Schedule
-TaskTemplate: TypeAlias = models.TaskBody | Mapping[str, Any]
+TaskTemplate: TypeAlias = models.TaskBody | models.ScheduledTask | Mapping[str, Any]
+
+
+def _body(task: TaskTemplate) -> models.TaskBody | Mapping[str, Any]:
+    """A task as a request has it. That of a schedule has the type of a response."""
+    if isinstance(task, models.ScheduledTask):
+        return task.model_dump(exclude_unset=True)
+    return task
 
 
 class Schedules(Resource):
@@ -32,7 +39,7 @@ class Schedules(Resource):
             name=name,
             cron=cron,
             time_zone=time_zone,
-            task=task,
+            task=_body(task),
             overlap=overlap,
             paused=paused,
         )
@@ -76,7 +83,7 @@ class Schedules(Resource):
             name=name,
             cron=cron,
             time_zone=time_zone,
-            task=task,
+            task=UNSET if task is UNSET else _body(task),
             overlap=overlap,
             paused=paused,
             truncated=cut or UNSET,
