@@ -13,7 +13,10 @@ from rota.data import queries
 from rota.data.erasing import HISTORY_ATTEMPTS, Erasing
 from rota.events.journal import AccountClosed, lock_open_account
 from rota.payments.port import NoProcessor, PaymentFailed
+from rota.platform import ids
 from rota.runs import retention as runs
+from rota.schedules import pausing
+from rota.schedules import queries as schedules
 from rota.tasks.bodies import CreateTask
 from tests.data.filled import (
     MARKER,
@@ -269,6 +272,30 @@ async def test_nothing_starts_after_the_erasure(world_a: World) -> None:
     async with db.read(person.user_id, person.user_id) as tx:
         assert await personal_access(tx, person.user_id) is None
     await world_a.sweep().erase()
+
+
+async def test_an_erasure_does_not_wait_for_a_schedule_while_it_has_the_account(
+    world_a: World,
+) -> None:
+    person = await world_a.service.sign_in()
+    times = {"name": "Daily", "cron": "0 9 * * *", "timeZone": "UTC"}
+    created = await person.post("/api/schedules", {**times, "task": {"name": "x"}})
+    schedule_id = ids.from_wire("sched", created.json()["schedule"]["id"])
+    db = world_a.parts.db
+    async with db.write(person.user_id) as changing:
+        await schedules.find_for_change(changing, schedule_id)
+        async with asyncio.timeout(10), db.write(person.user_id) as erasing:
+            # What changes the schedule may be waiting for the account that this has locked.
+            await pausing.pause_all(erasing, wait=False)
+    async with db.read(person.user_id) as tx:
+        schedule = await schedules.find(tx, schedule_id)
+        assert schedule is not None
+        assert not schedule.paused
+    async with db.write(person.user_id) as tx:
+        await pausing.pause_all(tx, wait=False)
+        schedule = await schedules.find(tx, schedule_id)
+        assert schedule is not None
+        assert schedule.paused
 
 
 async def test_a_schedule_that_is_resumed_meanwhile_is_paused(world_a: World) -> None:

@@ -167,8 +167,9 @@ class Erasures:
         await pausing.pause_all(tx)
         await servers.delete_servers(tx)
         await journal.lock_account(tx)
-        # Also schedules that were created or resumed while this waited for the lock.
-        await pausing.pause_all(tx)
+        # Also schedules that were created or resumed while this waited for the lock. What is
+        # changing one now finds the account closed.
+        await pausing.pause_all(tx, wait=False)
         # After the lock, as changes of webhooks do it.
         for table in tables.ERASED_AT_ONCE:
             await queries.delete_all(tx, table)

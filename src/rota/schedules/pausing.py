@@ -18,6 +18,10 @@ async def pause_of(tx: AccountTransaction, user_id: UUID) -> None:
         await journal.append(tx, "schedule.failed", data)
 
 
-async def pause_all(tx: AccountTransaction) -> None:
-    """Pauses every schedule of the account, without an event for each."""
-    await queries.pause_all(tx)
+async def pause_all(tx: AccountTransaction, *, wait: bool = True) -> None:
+    """Pauses every schedule of the account, without an event for each.
+
+    A transaction that has locked the account must not `wait` for schedules: whoever has locked one
+    may be waiting for the account.
+    """
+    await queries.pause_all(tx, wait=wait)

@@ -184,12 +184,15 @@ async def pause_of(tx: AccountTransaction, user_id: UUID, error: dict[str, str])
     return [row["id"] for row in rows]
 
 
-async def pause_all(tx: AccountTransaction) -> None:
+async def pause_all(tx: AccountTransaction, *, wait: bool = True) -> None:
+    """Without `wait`, leaves out schedules that another transaction has locked."""
+    skip = "" if wait else "SKIP LOCKED"
     await tx.execute(
-        """
+        f"""
         UPDATE schedules SET paused = true, next_at = NULL, check_at = NULL, updated_at = now()
-        WHERE account_id = $1 AND NOT paused
-        """,
+        WHERE account_id = $1 AND id IN (
+            SELECT id FROM schedules WHERE account_id = $1 AND NOT paused FOR UPDATE {skip})
+        """,  # noqa: S608
         tx.account_id,
     )
 
