@@ -46,9 +46,13 @@ async def test_a_task_that_a_list_has_cut_is_not_sent_back(shop: Service, owner:
     with pytest.raises(errors.ValidationError):
         await rota(lambda c: c.schedules.update(listed, task=edited))
     whole = (await rota(lambda c: c.schedules.get(listed))).schedule
-    assert (await rota(lambda c: c.schedules.update(whole, task=whole.task))).truncated == []
-    again = {"name": "Copy", "task": whole.task, **times}
-    assert (await rota(partial(_create_schedule, **again))).task == whole.task
+    assert (await rota(lambda c: c.schedules.update(whole, task=whole))).truncated == []
+    copy = partial(_create_schedule, name="Copy", **times)
+    assert (await rota(partial(copy, task=whole))).task == whole.task
+    with pytest.raises(errors.ValidationError):
+        await rota(partial(copy, task=listed))
+    with pytest.raises(errors.ValidationError):
+        await rota(lambda c: c.schedules.update(whole.id, task=listed))
     assert (await rota(lambda c: c.schedules.update(listed, name="Other"))).name == "Other"
     await rota.close()
 

@@ -43,6 +43,10 @@ TRUNCATED = doc(
 )
 
 
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class CreateSchedule(Body):
     """A schedule to create."""
 
@@ -54,7 +58,8 @@ class CreateSchedule(Body):
     task: Annotated[TaskBody, TASK]
     overlap: Annotated[Overlap, OVERLAP] = "skip"
     paused: Paused = False
-    truncated: Annotated[Truncated | None, TRUNCATED] = None
+    # It came later: a request without it keeps the fingerprint of its Idempotency-Key.
+    truncated: Annotated[Truncated | None, TRUNCATED, Field(exclude_if=_is_empty)] = None
 
 
 class PatchSchedule(Body):

@@ -10,14 +10,21 @@ from rota_sdk._generated import operations
 from rota_sdk._requests import UNSET, Unset, change, creation, id_of
 
 ScheduleRef: TypeAlias = str | models.Schedule
-TaskTemplate: TypeAlias = models.TaskBody | models.ScheduledTask | Mapping[str, Any]
+# With a schedule, its task. The service refuses one that a list has cut.
+TaskTemplate: TypeAlias = models.TaskBody | models.Schedule | Mapping[str, Any]
 
 
 def _body(task: TaskTemplate) -> models.TaskBody | Mapping[str, Any]:
-    """A task as a request has it. That of a schedule has the type of a response."""
-    if isinstance(task, models.ScheduledTask):
-        return task.model_dump(exclude_unset=True)
+    """A task as a request has it."""
+    if isinstance(task, models.Schedule):
+        return task.task.model_dump(exclude_unset=True)
     return task
+
+
+def _cut(*sources: object) -> list[models.CutText]:
+    """What a list has left out of the task of a schedule."""
+    found = [each for each in sources if isinstance(each, models.Schedule) and each.truncated]
+    return found[0].truncated if found else []
 
 
 class Schedules(AsyncResource):
@@ -32,7 +39,10 @@ class Schedules(AsyncResource):
         paused: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.Schedule:
-        """Creates `task` at the times of `cron`, in `time_zone` (`Europe/Berlin`, for example)."""
+        """Creates `task` at the times of `cron`, in `time_zone` (`Europe/Berlin`, for example).
+
+        `task` can be a schedule that you read. Then the new one gets its task.
+        """
         body = creation(
             models.CreateSchedule,
             name=name,
@@ -41,6 +51,7 @@ class Schedules(AsyncResource):
             task=_body(task),
             overlap=overlap,
             paused=paused,
+            truncated=_cut(task) or None,
         )
         response = await self._call(
             operations.create_schedule, body=body, idempotency_key=idempotency_key
@@ -76,7 +87,7 @@ class Schedules(AsyncResource):
 
         A `task` is refused with a schedule from a list that has cut its task.
         """
-        cut = task is not UNSET and isinstance(schedule, models.Schedule) and schedule.truncated
+        cut = [] if task is UNSET else _cut(task, schedule)
         body = change(
             models.PatchSchedule,
             name=name,

@@ -11,14 +11,21 @@ from rota_sdk._sync.pages import Pages
 from rota_sdk._sync.resource import Resource
 
 ScheduleRef: TypeAlias = str | models.Schedule
-TaskTemplate: TypeAlias = models.TaskBody | models.ScheduledTask | Mapping[str, Any]
+# With a schedule, its task. The service refuses one that a list has cut.
+TaskTemplate: TypeAlias = models.TaskBody | models.Schedule | Mapping[str, Any]
 
 
 def _body(task: TaskTemplate) -> models.TaskBody | Mapping[str, Any]:
-    """A task as a request has it. That of a schedule has the type of a response."""
-    if isinstance(task, models.ScheduledTask):
-        return task.model_dump(exclude_unset=True)
+    """A task as a request has it."""
+    if isinstance(task, models.Schedule):
+        return task.task.model_dump(exclude_unset=True)
     return task
+
+
+def _cut(*sources: object) -> list[models.CutText]:
+    """What a list has left out of the task of a schedule."""
+    found = [each for each in sources if isinstance(each, models.Schedule) and each.truncated]
+    return found[0].truncated if found else []
 
 
 class Schedules(Resource):
@@ -33,7 +40,10 @@ class Schedules(Resource):
         paused: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.Schedule:
-        """Creates `task` at the times of `cron`, in `time_zone` (`Europe/Berlin`, for example)."""
+        """Creates `task` at the times of `cron`, in `time_zone` (`Europe/Berlin`, for example).
+
+        `task` can be a schedule that you read. Then the new one gets its task.
+        """
         body = creation(
             models.CreateSchedule,
             name=name,
@@ -42,6 +52,7 @@ class Schedules(Resource):
             task=_body(task),
             overlap=overlap,
             paused=paused,
+            truncated=_cut(task) or None,
         )
         response = self._call(
             operations.create_schedule, body=body, idempotency_key=idempotency_key
@@ -77,7 +88,7 @@ class Schedules(Resource):
 
         A `task` is refused with a schedule from a list that has cut its task.
         """
-        cut = task is not UNSET and isinstance(schedule, models.Schedule) and schedule.truncated
+        cut = [] if task is UNSET else _cut(task, schedule)
         body = change(
             models.PatchSchedule,
             name=name,
