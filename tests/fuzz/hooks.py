@@ -16,7 +16,8 @@ TOKEN = os.environ["FUZZ_TOKEN"]
 
 # Only a task that the service runs can have these.
 HOSTED = {"budgetCents", "deadline", "outputSchema", "dryRun"}
-SCHEDULE = {"task.agent", "cron", "timeZone", *(f"task.{name}" for name in HOSTED)}
+# `truncated` says that a list has cut the task, which cannot be sent back.
+SCHEDULE = {"task.agent", "cron", "timeZone", "truncated", *(f"task.{name}" for name in HOSTED)}
 # A text that a list has cut cannot be sent back.
 CUT = {"logs", "actions", "output", "description", "input"}
 # Rules that a schema cannot express: fields that a 400 can name although the value matches the

@@ -201,7 +201,7 @@ async def test_a_large_page_is_cut_and_an_incomplete_task_cannot_be_sent_back(
     ):
         assert refused.status_code == 400
         [problem] = refused.json()["error"]["details"]
-        assert problem["field"] == "task"
+        assert problem["field"] == "truncated"
         assert "GET /api/schedules/{id}" in problem["message"]
     assert (await person.post("/api/schedules", whole)).status_code == 201
     # Other changes of a schedule from a list are possible, and so is what was read whole.

@@ -27,9 +27,9 @@ class InvalidTimes(ValidationFailed):
 class TaskIncomplete(InvalidField):
     def __init__(self) -> None:
         super().__init__(
-            "task",
-            "Parts of this task were cut in a list. Read the schedule with GET /api/schedules/{id} "
-            "and send that task.",
+            "truncated",
+            "Parts of the task were cut in a list. Read the schedule with GET /api/schedules/{id} "
+            "and send its task.",
         )
 
 
