@@ -281,6 +281,7 @@ async def test_an_erasure_does_not_wait_for_a_schedule_while_it_has_the_account(
     times = {"name": "Daily", "cron": "0 9 * * *", "timeZone": "UTC"}
     created = await person.post("/api/schedules", {**times, "task": {"name": "x"}})
     schedule_id = ids.from_wire("sched", created.json()["schedule"]["id"])
+    assert schedule_id is not None
     db = world_a.parts.db
     async with db.write(person.user_id) as changing:
         await schedules.find_for_change(changing, schedule_id)
